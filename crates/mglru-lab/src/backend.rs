@@ -1,0 +1,97 @@
+//! The seam above the policy: what runs a workload and yields counters. A backend first reads a
+//! point of the plan and refuses what it cannot honour; only then does anything run.
+
+pub mod mock;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::Value as Json;
+use toml::Table;
+
+use crate::error::{Error, KeyError};
+use crate::limits::Limits;
+use crate::record::{Group, Metrics};
+use crate::variant::Variant;
+
+/// The sections of a plan at one point of its sweep: every value is a single one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sections {
+    /// `[machine]`, keys as the backend defines them.
+    pub machine: Table,
+    /// `[groups."/name"]`, in plan order, already scaled.
+    pub groups: IndexMap<String, Limits>,
+    /// `[workload]`.
+    pub workload: Table,
+    /// `[reclaim]`: keys of the core for all variants.
+    pub reclaim: Table,
+    /// The plan's scale, which the backend applies to machine and workload.
+    pub scale: f64,
+}
+
+/// Something that can run plans.
+pub trait Backend: Sync {
+    /// Name in records and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Named variants, each with a line of description.
+    fn variants(&self) -> Vec<(String, String)>;
+
+    /// Keys a variant may set, each with a line of description.
+    fn switches(&self) -> Vec<(String, String)>;
+
+    /// Workload kinds, each with a line of description.
+    fn workloads(&self) -> Vec<(String, String)>;
+
+    /// Checks everything about a run and readies it. Must be cheap: it is called for every
+    /// variant and point before the first run starts.
+    ///
+    /// # Errors
+    /// Names the key the backend cannot honour.
+    fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError>;
+}
+
+/// A run without its seed, valid by construction.
+pub trait Job: Send + Sync {
+    /// Switches in force, as recorded.
+    fn switches(&self) -> IndexMap<String, Json>;
+
+    /// Runs to the end. `progress` takes the share done, 0 to 1.
+    ///
+    /// # Errors
+    /// What went wrong while running, such as a trace that cannot be read.
+    fn run(&self, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Outcome, String>;
+}
+
+/// What a run measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Operations, rates, latency, virtual time.
+    pub metrics: Metrics,
+    /// Kernel counters the backend knows; one it cannot know is absent.
+    pub counters: IndexMap<String, u64>,
+    /// Per group: its `memory.stat`.
+    pub groups: IndexMap<String, Group>,
+    /// The workload's own figures.
+    pub custom: IndexMap<String, Json>,
+}
+
+/// Names `--backend` takes, with what each needs.
+pub const NAMES: [&str; 3] = ["sim", "pager", "kernel"];
+
+/// The backend of that name.
+///
+/// # Errors
+/// When there is none, or this build does not contain it.
+pub fn by_name(name: &str) -> Result<&'static dyn Backend, Error> {
+    match name {
+        "mock" => Ok(&mock::Mock),
+        "sim" | "pager" | "kernel" => {
+            Err(Error::Request(format!("backend {name}: not part of this build")))
+        }
+        _ => Err(Error::Request(format!(
+            "--backend {name}: unknown{}",
+            crate::error::did_you_mean(name, NAMES)
+        ))),
+    }
+}

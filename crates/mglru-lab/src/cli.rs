@@ -1,0 +1,146 @@
+//! The command line: one straight line from arguments to a text on stdout and an exit status.
+
+mod ask;
+mod compare;
+mod list;
+mod run;
+mod show;
+mod trace;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use ask::{Asked, Format};
+
+use crate::error::Error;
+
+const EXAMPLES: &str = "\
+Examples:
+  mglru run quickstart                         before, after and classic in seconds
+  mglru run mongodb --scale 1/64 --seeds 6     a published experiment, scaled down
+  mglru run mongodb --variant before --variant before+p10   one patch alone
+  mglru run fio-zipf --set groups./fio.memory.max=2GiB     any key of a plan
+  mglru compare mglru-runs/a mglru-runs/b      two folders of records
+  mglru trace replay t.csv --policy lru,min,after --size 1%,10%
+
+Exit status: 0 done; 1 a published expectation was missed or a control failed;
+2 bad input, with one line that names the file, key or option.";
+
+/// Linux page reclaim as a laboratory: run published experiments under any variant of the policy.
+#[derive(Parser)]
+#[command(name = "mglru", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every variant and seed of a plan and compare them
+    Run(run::Args),
+    /// List plans, variants, switches, workloads or counters
+    List(list::Args),
+    /// Show a plan as it would run
+    Show(show::Args),
+    /// Compare two record files or run folders
+    Compare(compare::Args),
+    /// Write the HTML page of a run folder again
+    Report(show::ReportArgs),
+    /// Inspect a trace or replay it under any policy and size
+    #[command(subcommand)]
+    Trace(trace::Command),
+    /// Print a completion script for a shell
+    Completions {
+        /// Shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Text for stdout and the exit status.
+type Answer = Result<(String, u8), Error>;
+
+/// Parses arguments, runs, prints. Every error leaves through here.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) if e.use_stderr() => return fail(&usage(&e)),
+        Err(e) => return print(&e.render().to_string(), 0),
+    };
+    match answer(cli.command) {
+        Ok((text, status)) => print(&text, status),
+        Err(e) if e.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(e) => fail(&e.to_string()),
+    }
+}
+
+fn answer(command: Command) -> Answer {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => show::report(&args),
+        Command::Trace(command) => trace::run(&command),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "mglru", &mut script);
+            Ok((String::from_utf8_lossy(&script).into_owned(), 0))
+        }
+    }
+}
+
+/// Whoever reads our output may stop early; that is no error.
+fn print(text: &str, status: u8) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            fail(&Error::io(Path::new("stdout"), e).to_string())
+        }
+        _ => ExitCode::from(status),
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    // With stderr gone too there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "mglru: error: {}", message.replace('\n', " "));
+    ExitCode::from(2)
+}
+
+/// clap's message without its usage block: the one line that names the option.
+fn usage(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let line = told.collect::<Vec<_>>().join(" ");
+    match line.strip_prefix("error: ") {
+        Some(rest) => rest.to_string(),
+        None => "needs a command; see mglru --help".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_are_one_line() {
+        let error = Cli::try_parse_from(["mglru", "run", "x", "--scale", "2"]).err().unwrap();
+        assert_eq!(
+            usage(&error),
+            "invalid value '2' for '--scale <F>': must be above 0 and at most 1, \
+             such as 0.25 or 1/64"
+        );
+        let error = Cli::try_parse_from(["mglru"]).err().unwrap();
+        assert_eq!(usage(&error), "needs a command; see mglru --help");
+    }
+}

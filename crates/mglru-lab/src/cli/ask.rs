@@ -1,0 +1,81 @@
+//! What commands about plans have in common: which plan, which part of it, in which form.
+
+use clap::ValueEnum;
+
+use crate::backend::{self, Backend};
+use crate::dotted::Assignment;
+use crate::error::Error;
+use crate::plan::{MAX_SEEDS, Plan};
+use crate::plans;
+use crate::scale;
+use crate::spec::{Experiment, Selection};
+
+/// Output form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One self-contained page.
+    Html,
+}
+
+/// A plan and what to change about it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Asked {
+    /// Name of a plan (see `mglru list plans`) or a TOML file
+    #[arg(value_name = "PLAN|FILE.toml")]
+    pub plan: String,
+    /// Backend: sim, pager or kernel [default: the plan's]
+    #[arg(long)]
+    pub backend: Option<String>,
+    /// Run this variant only (repeatable); NAME+SWITCH puts switches on a named one
+    #[arg(long = "variant", value_name = "V")]
+    pub variants: Vec<String>,
+    /// Number of seeds [default: the plan's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
+    pub seeds: Option<u64>,
+    /// Scale of workload and limits: 1/64 or 0.015625 [default: the plan's]
+    #[arg(long, value_name = "F", value_parser = scale::parse)]
+    pub scale: Option<f64>,
+    /// Set a key of the plan (repeatable), such as workload.theta=0.9; a list is a sweep
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<Assignment>,
+}
+
+impl Asked {
+    /// The plan as asked for, every run of it checked.
+    pub(crate) fn experiment(&self) -> Result<Experiment, Error> {
+        let (plan, backend) = self.plan()?;
+        let selection =
+            Selection { variants: self.variants.clone(), seeds: self.seeds, scale: self.scale };
+        Experiment::new(plan, &selection, backend)
+    }
+
+    fn plan(&self) -> Result<(Plan, &'static dyn Backend), Error> {
+        let plan = plans::find(&self.plan, &self.sets)?;
+        let backend = backend::by_name(self.backend.as_ref().unwrap_or(&plan.backend))?;
+        Ok((plan, backend))
+    }
+
+    /// The command that repeats this one.
+    pub(crate) fn repeat(&self) -> String {
+        let mut words = vec!["mglru run".to_string(), quoted(&self.plan)];
+        let mut option = |name: &str, value: String| words.push(format!("--{name} {value}"));
+        self.backend.iter().for_each(|b| option("backend", b.clone()));
+        self.variants.iter().for_each(|v| option("variant", quoted(v)));
+        self.seeds.iter().for_each(|n| option("seeds", n.to_string()));
+        self.scale.iter().for_each(|s| option("scale", s.to_string()));
+        self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
+        words.join(" ")
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:%,".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

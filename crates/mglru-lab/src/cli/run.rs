@@ -1,0 +1,75 @@
+//! `mglru run`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::{Answer, Asked, Format};
+use crate::error::Error;
+use crate::render;
+use crate::report::Report;
+use crate::runner::{self, Progress};
+use crate::spec::Experiment;
+use crate::store::{self, Found, Store};
+
+/// Arguments of `mglru run`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    asked: Asked,
+    /// Runs at a time [default: one per CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Form of the result on stdout
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Answer {
+    let experiment = args.asked.experiment()?;
+    let dir = args.out.clone().unwrap_or_else(|| default_dir(&experiment));
+    let (mut store, found) = Store::open(&dir, &experiment)?;
+    tell(&found);
+    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
+    let jobs = args.jobs.map_or_else(runner::default_jobs, usize::from);
+    let records = runner::run_all(&experiment, &mut store, jobs, &Progress::on_terminal())?;
+    let report = Report::new(&experiment.plan, experiment.backend, records);
+    store::replace(&dir.join("report.html"), &render::html(&report))?;
+    let text = match args.format {
+        Format::Json => render::json(&report),
+        Format::Html => render::html(&report),
+        Format::Table => {
+            let table = render::report(&report);
+            format!("{table}records: {}\nrepeat: {}\n", dir.display(), args.asked.repeat())
+        }
+    };
+    Ok((text, report.exit_status()))
+}
+
+fn default_dir(experiment: &Experiment) -> PathBuf {
+    PathBuf::from("mglru-runs").join(format!("{}-{}", experiment.plan.name, experiment.hash))
+}
+
+/// What was kept of earlier runs: a fact for people, not part of the result.
+fn tell(found: &Found) {
+    let facts = [
+        (found.kept, "records kept from earlier runs"),
+        (found.torn, "torn lines dropped, their runs are repeated"),
+        (found.other, "records of another plan or version moved to records.other.jsonl"),
+    ];
+    for (count, fact) in facts.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(std::io::stderr(), "mglru: {count} {fact}");
+    }
+}
+
+/// The report of a folder written by `mglru run`.
+pub(super) fn stored(dir: &std::path::Path) -> Result<Report, Error> {
+    let records = store::load(dir)?;
+    let file = dir.join("plan.toml");
+    let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
+    let plan = crate::plan::Plan::parse(&file.display().to_string(), &text, &[])?;
+    let backend = records[0].backend.clone();
+    Ok(Report::new(&plan, &backend, records))
+}

@@ -1,0 +1,88 @@
+//! `mglru show` and `mglru report`.
+
+use std::path::PathBuf;
+
+use super::{Answer, Asked, Format, run};
+use crate::dotted;
+use crate::render;
+use crate::spec::Experiment;
+use crate::store;
+
+/// Arguments of `mglru show`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// Arguments of `mglru report`.
+#[derive(clap::Args)]
+pub(super) struct ReportArgs {
+    /// Folder written by `mglru run`
+    dir: PathBuf,
+    /// Print the result in this form instead of writing report.html
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+pub(super) fn run(args: &Args) -> Answer {
+    Ok((text(&args.asked.experiment()?), 0))
+}
+
+pub(super) fn report(args: &ReportArgs) -> Answer {
+    let report = run::stored(&args.dir)?;
+    let text = match args.format {
+        Some(Format::Table) => render::report(&report),
+        Some(Format::Json) => render::json(&report),
+        Some(Format::Html) => render::html(&report),
+        None => {
+            let page = args.dir.join("report.html");
+            store::replace(&page, &render::html(&report))?;
+            format!("{}\n", page.display())
+        }
+    };
+    Ok((text, 0))
+}
+
+fn text(experiment: &Experiment) -> String {
+    let plan = &experiment.plan;
+    let mut out = format!("{}: {}\n", plan.name, plan.title);
+    if !plan.about.is_empty() {
+        out += &format!("\n{}\n", plan.about);
+    }
+    out += &format!("\nbackend {}, plan hash {}\n", experiment.backend, experiment.hash);
+    out += &format!("scale {}\n", plan.scale);
+    let points = experiment.runs.len() / plan.variants.len() / plan.seeds.len();
+    out += &format!(
+        "{} runs: {} variants, {} seeds, {points} points\n",
+        experiment.runs.len(),
+        plan.variants.len(),
+        plan.seeds.len()
+    );
+    out += "\nvariants\n";
+    for variant in &plan.variants {
+        let set = variant.set.iter().map(|(key, value)| format!(" {key}={value}"));
+        out += &format!("  {} = {}{}\n", variant.name, variant.base, set.collect::<String>());
+    }
+    out += "\nkeys at scale 1\n";
+    for line in dotted::canonical(&plan.sections).lines() {
+        out += &format!("  {line}\n");
+    }
+    out += "\nexpectations\n";
+    for p in &plan.published {
+        let [low, high] = p.band();
+        out += &format!(
+            "  {} {}/{}: published {:.3}, passes in [{low:.3}, {high:.3}] ({})\n",
+            p.metric,
+            p.variant,
+            p.base.as_ref().unwrap_or(&plan.base),
+            p.ratio(),
+            p.document
+        );
+    }
+    plan.neutral
+        .iter()
+        .for_each(|n| out += &format!("  {} of {} unchanged\n", n.metric, n.variant));
+    plan.controls.iter().for_each(|c| out += &format!("  control: {}\n", c.name));
+    out
+}

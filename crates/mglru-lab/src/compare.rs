@@ -1,0 +1,188 @@
+//! What records say about each other: each metric of each variant against the base, paired by seed
+//! and sweep point. Pure: records in, comparisons out.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::judge::{self, Verdict};
+use crate::plan::Plan;
+use crate::record::Record;
+use crate::stats::{self, DIRECTION, EQUIVALENCE, Paired};
+
+/// One metric of one variant against the base at one sweep point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Metric name.
+    pub metric: String,
+    /// Variant compared with.
+    pub base: String,
+    /// Variant under test.
+    pub variant: String,
+    /// Sweep point; absent without a sweep.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub point: String,
+    /// Mean of the base over the paired seeds.
+    pub base_mean: f64,
+    /// Mean of the variant over the paired seeds.
+    pub mean: f64,
+    /// Geometric mean of variant/base; null when a value is not positive.
+    pub ratio: Option<f64>,
+    /// 95 % interval of the ratio; null for one pair.
+    pub ci95: Option<[f64; 2]>,
+    /// Pairs.
+    pub n: usize,
+    /// What the plan's expectation says, or `neutral` by equivalence test, or `not-judged`.
+    pub verdict: Verdict,
+    /// 90 % interval, for equivalence tests.
+    #[serde(skip)]
+    pub ci90: Option<[f64; 2]>,
+}
+
+impl Comparison {
+    /// Compares a metric of two sets of records; `None` when no pair has it on both sides.
+    pub fn new(metric: &str, base: &[&Record], variant: &[&Record]) -> Option<Self> {
+        let pairs = pairs(metric, base, variant);
+        if pairs.is_empty() {
+            return None;
+        }
+        let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let paired = Paired::new(&pairs);
+        let interval = |confidence| paired.as_ref().and_then(|p| p.interval(confidence));
+        Some(Self {
+            metric: metric.to_string(),
+            base: base[0].variant.clone(),
+            variant: variant[0].variant.clone(),
+            point: base[0].point().to_string(),
+            base_mean: stats::mean(&before),
+            mean: stats::mean(&after),
+            ratio: paired.as_ref().map(Paired::ratio),
+            ci95: interval(DIRECTION),
+            n: pairs.len(),
+            verdict: Verdict::NotJudged,
+            ci90: interval(EQUIVALENCE),
+        })
+    }
+}
+
+/// Records of an experiment by variant and sweep point, in the order they were run.
+pub struct Table<'a> {
+    points: Vec<String>,
+    variants: Vec<String>,
+    cells: BTreeMap<(String, String), Vec<&'a Record>>,
+}
+
+impl<'a> Table<'a> {
+    /// Sorts records into cells.
+    pub fn new(records: &'a [Record]) -> Self {
+        let mut table = Self { points: Vec::new(), variants: Vec::new(), cells: BTreeMap::new() };
+        for record in records {
+            let (variant, _, point) = record.key();
+            let (variant, point) = (variant.to_string(), point.to_string());
+            remember(&mut table.variants, &variant);
+            remember(&mut table.points, &point);
+            table.cells.entry((variant, point)).or_default().push(record);
+        }
+        table
+    }
+
+    /// Sweep points; one empty name without a sweep.
+    pub fn points(&self) -> &[String] {
+        &self.points
+    }
+
+    /// Variants that have records.
+    pub fn variants(&self) -> &[String] {
+        &self.variants
+    }
+
+    /// Records of a variant at a point.
+    pub fn cell(&self, variant: &str, point: &str) -> &[&'a Record] {
+        let key = (variant.to_string(), point.to_string());
+        self.cells.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// A metric of `variant` against `base` at a point, where both have it.
+    pub fn compare(
+        &self,
+        metric: &str,
+        base: &str,
+        variant: &str,
+        point: &str,
+    ) -> Option<Comparison> {
+        let (base, variant) = (self.cell(base, point), self.cell(variant, point));
+        Comparison::new(metric, base, variant)
+    }
+}
+
+/// Every metric of the plan, for every variant but the base, with verdicts.
+pub fn all(plan: &Plan, table: &Table) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for point in table.points() {
+        for metric in &plan.metrics {
+            for variant in table.variants().iter().filter(|v| **v != plan.base) {
+                let found = table.compare(metric, &plan.base, variant, point);
+                comparisons.extend(found.map(|c| judge::comparison(plan, c)));
+            }
+        }
+    }
+    comparisons
+}
+
+/// Metrics any record has, when no plan names some: rates first, then counters.
+pub fn every_metric(records: &[Record]) -> Vec<String> {
+    let mut names: Vec<String> =
+        ["ops_per_s", "latency_us.mean", "latency_us.p99", "virtual_s"].map(String::from).to_vec();
+    for record in records {
+        record.counters.keys().for_each(|name| remember(&mut names, name));
+    }
+    names
+}
+
+fn remember(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|have| have == name) {
+        names.push(name.to_string());
+    }
+}
+
+fn pairs(metric: &str, base: &[&Record], variant: &[&Record]) -> Vec<(f64, f64)> {
+    let partner = |a: &&Record| {
+        let b = variant.iter().find(|b| b.seed == a.seed && b.point() == a.point())?;
+        Some((a.metric(metric)?, b.metric(metric)?))
+    };
+    base.iter().filter_map(partner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::example;
+
+    #[test]
+    fn pairs_by_seed_whatever_the_order() {
+        let records = [
+            example("before", 1, 10.0),
+            example("before", 2, 20.0),
+            example("before", 3, 30.0),
+            example("after", 2, 40.0),
+            example("after", 1, 20.0),
+        ];
+        let table = Table::new(&records);
+        let c = table.compare("ops_per_s", "before", "after", "").unwrap();
+        assert_eq!((c.n, c.base_mean, c.mean), (2, 15.0, 30.0));
+        assert!((c.ratio.unwrap() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_metric_one_side_lacks_is_not_compared() {
+        let records = [example("before", 1, 10.0), example("after", 1, 10.0)];
+        assert!(Table::new(&records).compare("pswpin", "before", "after", "").is_none());
+    }
+
+    #[test]
+    fn zero_has_means_but_no_ratio() {
+        let records = [example("before", 1, 10.0), example("after", 1, 10.0)];
+        let c = Table::new(&records).compare("zero", "before", "after", "").unwrap();
+        assert_eq!((c.base_mean, c.ratio, c.ci95, c.n), (0.0, None, None, 1));
+    }
+}

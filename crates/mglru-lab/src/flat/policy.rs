@@ -1,0 +1,116 @@
+//! The flat policies by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::optimal::Bypass;
+use super::{Arc, Cache, Clock, Fifo, Lru, Random, S3Fifo, Sieve};
+
+/// A flat replacement policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Least recently used.
+    Lru,
+    /// First in, first out.
+    Fifo,
+    /// One reference bit.
+    Clock,
+    /// SIEVE.
+    Sieve,
+    /// S3-FIFO of the SOSP 23 paper.
+    S3Fifo,
+    /// ARC with a fixed-point target.
+    Arc,
+    /// Belady's optimum: missing pages must be inserted.
+    Min,
+    /// The optimum that may refuse a missing page.
+    MinBypass,
+    /// Random replacement.
+    Random,
+}
+
+impl Policy {
+    /// All policies, in the order they are listed to users.
+    pub const ALL: [Policy; 9] = [
+        Policy::Lru,
+        Policy::Fifo,
+        Policy::Clock,
+        Policy::Sieve,
+        Policy::S3Fifo,
+        Policy::Arc,
+        Policy::Min,
+        Policy::MinBypass,
+        Policy::Random,
+    ];
+
+    /// Name in arguments and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Lru => "lru",
+            Policy::Fifo => "fifo",
+            Policy::Clock => "clock",
+            Policy::Sieve => "sieve",
+            Policy::S3Fifo => "s3fifo",
+            Policy::Arc => "arc",
+            Policy::Min => "min",
+            Policy::MinBypass => "min-bypass",
+            Policy::Random => "random",
+        }
+    }
+
+    /// How an optimum treats missing pages; nothing for policies that know only the past.
+    pub fn bypass(self) -> Option<Bypass> {
+        match self {
+            Policy::Min => Some(Bypass::Forbidden),
+            Policy::MinBypass => Some(Bypass::Allowed),
+            _ => None,
+        }
+    }
+
+    /// An empty cache of `capacity` pages (at least one); nothing for the optima. `seed` settles
+    /// the draws of [`Policy::Random`].
+    pub fn cache(self, capacity: u64, seed: u64) -> Option<Box<dyn Cache>> {
+        Some(match self {
+            Policy::Lru => Box::new(Lru::new(capacity)),
+            Policy::Fifo => Box::new(Fifo::new(capacity)),
+            Policy::Clock => Box::new(Clock::new(capacity)),
+            Policy::Sieve => Box::new(Sieve::new(capacity)),
+            Policy::S3Fifo => Box::new(S3Fifo::new(capacity)),
+            Policy::Arc => Box::new(Arc::new(capacity)),
+            Policy::Random => Box::new(Random::new(capacity, seed)),
+            Policy::Min | Policy::MinBypass => return None,
+        })
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        let mut all = Policy::ALL.into_iter();
+        all.find(|policy| policy.name() == name).ok_or_else(|| UnknownPolicy::new(name, &[]))
+    }
+}
+
+/// No policy has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown policy \"{name}\" (known: {known})")]
+pub struct UnknownPolicy {
+    name: String,
+    known: String,
+}
+
+impl UnknownPolicy {
+    /// An unknown name; `others` are names the caller knows besides the flat policies.
+    pub fn new(name: &str, others: &[&str]) -> Self {
+        let flat = Policy::ALL.iter().map(|policy| policy.name());
+        let known: Vec<&str> = flat.chain(others.iter().copied()).collect();
+        UnknownPolicy { name: name.to_string(), known: known.join(", ") }
+    }
+}

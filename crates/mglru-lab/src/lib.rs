@@ -1,0 +1,29 @@
+//! The lab: plans in, records out, and what they say about each other.
+//!
+//! A plan (TOML) expands to runs, a backend turns each run into a record (a line of
+//! `records.jsonl`), and pure functions compare records and render the result. Nothing flows back.
+
+pub mod backend;
+pub mod cli;
+pub mod compare;
+pub mod counters;
+pub mod dotted;
+pub mod error;
+pub mod flat;
+pub mod judge;
+pub mod limits;
+pub mod plan;
+pub mod plans;
+pub mod record;
+pub mod render;
+pub mod report;
+pub mod runner;
+pub mod scale;
+pub mod size;
+pub mod spec;
+pub mod stats;
+pub mod store;
+pub mod sweep;
+pub mod trace_cmd;
+pub mod typed;
+pub mod variant;

@@ -1,0 +1,51 @@
+//! A plan as typed: one TOML file that says what to run and which published figures it answers to.
+//! Reading it checks every key and value that does not depend on a backend; the four sections a
+//! backend understands (`machine`, `groups`, `workload`, `reclaim`) stay tables until
+//! [`crate::spec`] hands each point of the sweep to it.
+
+pub mod expect;
+mod read;
+
+use toml::Table;
+
+pub use expect::{Control, Neutral, Published};
+
+use crate::variant::Variant;
+
+/// Largest number of seeds a plan may ask for.
+pub const MAX_SEEDS: u64 = 10_000;
+
+/// A plan with its own keys checked.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where it was read from, for messages.
+    pub file: String,
+    /// The plan as TOML with every `--set` applied, kept beside the records.
+    pub source: String,
+    /// Name, used for the output folder.
+    pub name: String,
+    /// One line for lists.
+    pub title: String,
+    /// A paragraph for `mglru show`.
+    pub about: String,
+    /// Backend to use unless the command line names one.
+    pub backend: String,
+    /// Variant all others are compared with.
+    pub base: String,
+    /// Variants, in the order they run and are shown.
+    pub variants: Vec<Variant>,
+    /// Workload seeds; runs of the same seed are paired.
+    pub seeds: Vec<u64>,
+    /// Scale of machine, limits and workload; 1 is the published size.
+    pub scale: f64,
+    /// Metrics to compare: counters, metrics, `custom.x`, or quotients such as `pgpgin/ops`.
+    pub metrics: Vec<String>,
+    /// The sections `machine`, `groups`, `workload`, `reclaim`.
+    pub sections: Table,
+    /// Published before/after figures.
+    pub published: Vec<Published>,
+    /// Quantities that must or must not move.
+    pub controls: Vec<Control>,
+    /// Quantities expected to stay equal.
+    pub neutral: Vec<Neutral>,
+}

@@ -1,0 +1,231 @@
+//! From TOML text to [`Plan`]: syntax, unknown keys, types and ranges, each with its own message.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::{Control, MAX_SEEDS, Neutral, Plan, Published};
+use crate::dotted::{self, Assignment};
+use crate::error::{Error, KeyError};
+use crate::scale;
+use crate::typed;
+use crate::variant::Variant;
+
+/// Sections only a backend understands.
+pub(crate) const SECTIONS: [&str; 4] = ["machine", "groups", "workload", "reclaim"];
+
+/// The plan's own keys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    name: String,
+    title: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default = "sim")]
+    backend: String,
+    base: Option<String>,
+    variants: Vec<Value>,
+    #[serde(default = "six")]
+    seeds: Value,
+    #[serde(default = "one")]
+    scale: Value,
+    #[serde(default)]
+    metrics: Vec<String>,
+}
+
+impl Plan {
+    /// Reads a plan from TOML text, after applying `--set` assignments.
+    ///
+    /// # Errors
+    /// Names file, line and column of a syntax error; file and key of anything else.
+    pub fn parse(file: &str, text: &str, sets: &[Assignment]) -> Result<Self, Error> {
+        let mut table: Table = text.parse().map_err(|e| syntax(file, text, &e))?;
+        for set in sets {
+            dotted::set(&mut table, set).map_err(|e| e.in_file(file))?;
+        }
+        let source = table.to_string();
+        Self::from_table(file, source, table).map_err(|e| e.in_file(file))
+    }
+
+    fn from_table(file: &str, source: String, mut table: Table) -> Result<Self, KeyError> {
+        let sections = take_sections(&mut table)?;
+        let published = take_list(&mut table, "published", Published::check)?;
+        let controls = take_list(&mut table, "control", Control::check)?;
+        let neutral = take_list(&mut table, "neutral", Neutral::check)?;
+        let head: Head = typed::from_table(table).map_err(with_section_names)?;
+        let variants = variants(&head.variants)?;
+        let base = head.base.unwrap_or_else(|| variants[0].name.clone());
+        let plan = Self {
+            file: file.to_string(),
+            source,
+            name: check_name(head.name)?,
+            title: head.title,
+            about: head.about.trim().to_string(),
+            backend: head.backend,
+            base,
+            variants,
+            seeds: seeds(&head.seeds)?,
+            scale: scale::from_value(&head.scale)?,
+            metrics: head.metrics,
+            sections,
+            published,
+            controls,
+            neutral,
+        };
+        plan.check_names()?;
+        Ok(plan)
+    }
+
+    /// A plan's base must be one of its variants; an expectation on a variant that neither the
+    /// plan nor the command line runs is simply not judged.
+    fn check_names(&self) -> Result<(), KeyError> {
+        let names: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
+        for (at, name) in names.iter().enumerate() {
+            if names[..at].contains(name) {
+                return Err(KeyError::value("variants", name, "named twice"));
+            }
+        }
+        if !names.contains(&self.base.as_str()) {
+            let problem = format!("must be one of the plan's variants ({})", names.join(", "));
+            return Err(KeyError::value("base", &self.base, problem));
+        }
+        Ok(())
+    }
+}
+
+fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Error {
+    let at = error.span().map_or(0, |span| span.start).min(text.len());
+    let before = &text[..at];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Error::Syntax {
+        file: file.to_string(),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+        problem: error.message().replace('\n', ", "),
+    }
+}
+
+fn take_sections(table: &mut Table) -> Result<Table, KeyError> {
+    let mut sections = Table::new();
+    for name in SECTIONS {
+        let section = match table.remove(name) {
+            None => Table::new(),
+            Some(Value::Table(section)) => section,
+            Some(other) => return Err(KeyError::value(name, other, "expected a table")),
+        };
+        sections.insert(name.to_string(), Value::Table(section));
+    }
+    flatten_groups(&mut sections)?;
+    Ok(sections)
+}
+
+fn flatten_groups(sections: &mut Table) -> Result<(), KeyError> {
+    let groups = sections["groups"].as_table_mut().expect("take_sections made a table");
+    for (name, group) in groups.iter_mut() {
+        let key = format!("groups.{name}");
+        let limits = group.as_table().ok_or_else(|| KeyError::key(&key, "expected a table"))?;
+        if !name.starts_with('/') {
+            return Err(KeyError::key(key, "a group's name starts with /, such as /mongo"));
+        }
+        *group = Value::Table(dotted::flatten(limits));
+    }
+    Ok(())
+}
+
+fn take_list<T: DeserializeOwned>(
+    table: &mut Table,
+    name: &str,
+    check: fn(&T) -> Result<(), KeyError>,
+) -> Result<Vec<T>, KeyError> {
+    let list = match table.remove(name) {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(KeyError::key(name, format!("expected [[{name}]] tables"))),
+    };
+    let read = |(at, value): (usize, Value)| {
+        let key = format!("{name}[{at}]");
+        let item: T = typed::from_value(value).map_err(|e| e.within(&key))?;
+        check(&item).map_err(|e| e.within(&key))?;
+        Ok(item)
+    };
+    list.into_iter().enumerate().map(read).collect()
+}
+
+/// serde lists only the keys of `Head` as known; the sections are known too.
+fn with_section_names(error: KeyError) -> KeyError {
+    const KNOWN: [&str; 16] = [
+        "name",
+        "title",
+        "about",
+        "backend",
+        "base",
+        "variants",
+        "seeds",
+        "scale",
+        "metrics",
+        "machine",
+        "groups",
+        "workload",
+        "reclaim",
+        "published",
+        "control",
+        "neutral",
+    ];
+    match error.problem.starts_with("unknown key") {
+        true => KeyError::unknown(&error.key, KNOWN),
+        false => error,
+    }
+}
+
+fn variants(list: &[Value]) -> Result<Vec<Variant>, KeyError> {
+    if list.is_empty() {
+        return Err(KeyError::key("variants", "needs at least one variant"));
+    }
+    let read = |(at, value): (usize, &Value)| {
+        Variant::from_value(value).map_err(|e| e.within(&format!("variants[{at}]")))
+    };
+    list.iter().enumerate().map(read).collect()
+}
+
+fn check_name(name: String) -> Result<String, KeyError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !name.is_empty() && name.chars().all(plain) {
+        true => Ok(name),
+        false => Err(KeyError::value("name", name, "use letters, digits, - and _ only")),
+    }
+}
+
+fn seeds(value: &Value) -> Result<Vec<u64>, KeyError> {
+    let problem = format!("must be a count 1..{MAX_SEEDS} or a list of different whole numbers");
+    let refuse = || KeyError::value("seeds", value, &problem);
+    match value {
+        Value::Integer(n) if (1..=MAX_SEEDS as i64).contains(n) => Ok((1..=*n as u64).collect()),
+        Value::Array(list) if !list.is_empty() && list.len() as u64 <= MAX_SEEDS => {
+            let seed = |v: &Value| v.as_integer().and_then(|n| u64::try_from(n).ok());
+            let seeds: Option<Vec<u64>> = list.iter().map(seed).collect();
+            let seeds = seeds.ok_or_else(refuse)?;
+            let mut sorted = seeds.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            if sorted.len() == seeds.len() { Ok(seeds) } else { Err(refuse()) }
+        }
+        _ => Err(refuse()),
+    }
+}
+
+fn sim() -> String {
+    "sim".to_string()
+}
+
+fn six() -> Value {
+    Value::Integer(6)
+}
+
+fn one() -> Value {
+    Value::Integer(1)
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+use super::*;
+
+const GOOD: &str = r#"
+name = "t"
+title = "a test"
+variants = ["before", "after"]
+metrics = ["ops_per_s"]
+[machine]
+memory = "1GiB"
+[groups."/a"]
+memory.max = "64MiB"
+[workload]
+kind = "mock"
+"#;
+
+fn error(text: &str, sets: &[&str]) -> String {
+    let sets: Vec<Assignment> = sets.iter().map(|s| s.parse().unwrap()).collect();
+    Plan::parse("t.toml", text, &sets).unwrap_err().to_string()
+}
+
+#[test]
+fn reads_defaults() {
+    let plan = Plan::parse("t.toml", GOOD, &[]).unwrap();
+    assert_eq!((plan.base.as_str(), plan.seeds.len(), plan.scale), ("before", 6, 1.0));
+    let limit = &plan.sections["groups"]["/a"]["memory.max"];
+    assert_eq!(limit.as_str(), Some("64MiB"));
+}
+
+#[test]
+fn set_reaches_group_limits() {
+    let set = "groups./a.memory.max=128MiB".parse().unwrap();
+    let plan = Plan::parse("t.toml", GOOD, &[set]).unwrap();
+    assert_eq!(plan.sections["groups"]["/a"]["memory.max"].as_str(), Some("128MiB"));
+}
+
+#[test]
+fn syntax_errors_have_a_place() {
+    let text = "name = \"t\"\ntitle = = 3\n";
+    let want = "t.toml:2:9: ";
+    assert!(error(text, &[]).starts_with(want), "{}", error(text, &[]));
+}
+
+#[test]
+fn each_mistake_is_one_line_naming_its_key() {
+    let cases = [
+        ("wrkload.kind=1", "t.toml: wrkload: unknown key (did you mean workload?)"),
+        (
+            "seeds=0",
+            "t.toml: seeds = 0: must be a count 1..10000 or a list of different whole numbers",
+        ),
+        (
+            "seeds=[1,1]",
+            "t.toml: seeds = [1, 1]: must be a count 1..10000 or a list of different whole numbers",
+        ),
+        ("base=v9", "t.toml: base = v9: must be one of the plan's variants (before, after)"),
+        ("machine=3", "t.toml: machine = 3: expected a table"),
+        ("name=a/b", "t.toml: name = a/b: use letters, digits, - and _ only"),
+        ("scale=0", "t.toml: scale = 0: must be above 0 and at most 1, such as 0.25 or 1/64"),
+        ("variants=[]", "t.toml: variants: needs at least one variant"),
+        ("variants=[\"before\",\"before\"]", "t.toml: variants = before: named twice"),
+        ("title=3", "t.toml: title: invalid type: integer `3`, expected a string"),
+        (
+            "groups.mongo.memory.max=1",
+            "t.toml: groups.mongo: a group's name starts with /, such as /mongo",
+        ),
+        (
+            "published=[{metric=\"m\",document=\"d\",before=0.0,after=1.0}]",
+            "t.toml: published[0].before = 0: must be above 0",
+        ),
+        (
+            "control=[{name=\"n\",metric=\"m\",variant=\"after\"}]",
+            "t.toml: control[0]: needs exactly one of ratio, value and share",
+        ),
+        (
+            "neutral=[{metric=\"m\",variant=\"after\",band=[2.0,1.0]}]",
+            "t.toml: neutral[0].band = [2, 1]: low end above high end",
+        ),
+        (
+            "neutral=[{metrik=\"m\",variant=\"after\"}]",
+            "t.toml: neutral[0].metrik: unknown key (did you mean metric?)",
+        ),
+    ];
+    for (set, want) in cases {
+        assert_eq!(error(GOOD, &[set]), want, "--set {set}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Where plans are found: `./plans/NAME.toml` first, so that an edited copy counts, then the copies
+//! compiled in; anything with a `/` or ending in `.toml` is a path.
+
+use std::fs;
+use std::path::Path;
+
+use crate::dotted::Assignment;
+use crate::error::{Error, did_you_mean};
+use crate::plan::Plan;
+
+/// Plans compiled in, by name.
+pub const BUILT_IN: [(&str, &str); 5] = [
+    ("quickstart", include_str!("../../../plans/quickstart.toml")),
+    ("mongodb", include_str!("../../../plans/mongodb.toml")),
+    ("fio-zipf", include_str!("../../../plans/fio-zipf.toml")),
+    ("fio-uniform", include_str!("../../../plans/fio-uniform.toml")),
+    ("trace", include_str!("../../../plans/trace.toml")),
+];
+
+const FOLDER: &str = "plans";
+
+/// Finds and reads a plan.
+///
+/// # Errors
+/// When there is no such plan, or it is not valid.
+pub fn find(name: &str, sets: &[Assignment]) -> Result<Plan, Error> {
+    let (file, text) = source(name)?;
+    Plan::parse(&file, &text, sets)
+}
+
+/// Names and titles of all plans that can be found by name.
+///
+/// # Errors
+/// When a plan in `./plans` is not valid.
+pub fn all() -> Result<Vec<(String, String)>, Error> {
+    let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| name.to_string()).collect();
+    names.extend(in_folder().into_iter().filter(|n| !BUILT_IN.iter().any(|(b, _)| b == n)));
+    names.into_iter().map(|name| Ok((name.clone(), find(&name, &[])?.title))).collect()
+}
+
+fn source(name: &str) -> Result<(String, String), Error> {
+    let local = format!("{FOLDER}/{name}.toml");
+    let path = match name.contains('/') || name.ends_with(".toml") {
+        true => name,
+        false => &local,
+    };
+    if path == name || Path::new(path).is_file() {
+        let text = fs::read_to_string(path).map_err(|e| Error::io(Path::new(path), e))?;
+        return Ok((path.to_string(), text));
+    }
+    let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
+    built_in.map(|(_, text)| (format!("plan {name}"), text.to_string())).ok_or_else(|| {
+        let folder = in_folder();
+        let known = BUILT_IN.iter().map(|(n, _)| *n).chain(folder.iter().map(String::as_str));
+        Error::Request(format!("no plan named {name}{}", did_you_mean(name, known)))
+    })
+}
+
+fn in_folder() -> Vec<String> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let name = |path: std::path::PathBuf| {
+        let toml = path.extension().is_some_and(|e| e == "toml");
+        toml.then(|| path.file_stem().map(|s| s.to_string_lossy().into_owned())).flatten()
+    };
+    let mut names: Vec<String> = entries.filter_map(|e| name(e.path())).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_plan_is_valid_and_named_like_its_file() {
+        for (name, text) in BUILT_IN {
+            let plan = Plan::parse(name, text, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(plan.name, name);
+            assert!(!plan.title.is_empty() && !plan.metrics.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_plans_list_near_names() {
+        let error = find("mongdb", &[]).unwrap_err().to_string();
+        assert_eq!(error, "no plan named mongdb (did you mean mongodb?)");
+    }
+}

@@ -1,0 +1,224 @@
+//! One line of `records.jsonl`, schema 1. Keys keep this order; a counter a backend cannot know is
+//! absent. Wall-clock facts are not here, so equal plans, seeds and versions give equal bytes.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// Version of the record layout.
+pub const SCHEMA: u32 = 1;
+
+/// Version of the program, part of every record.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Key in `custom` that names the point of a sweep.
+pub const POINT: &str = "point";
+
+/// The result of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Plan name.
+    pub plan: String,
+    /// Hash of what the plan asks for.
+    pub plan_hash: String,
+    /// [`VERSION`] of the program that ran it.
+    pub mglru: String,
+    /// Backend.
+    pub backend: String,
+    /// Variant name.
+    pub variant: String,
+    /// Switches in force.
+    pub switches: IndexMap<String, Json>,
+    /// Workload seed.
+    pub seed: u64,
+    /// Scale of the run.
+    pub scale: f64,
+    /// Operations, rates, latency, virtual time.
+    pub metrics: Metrics,
+    /// Kernel counters: pages, except `pgpgin` and `pgpgout` (KiB).
+    pub counters: IndexMap<String, u64>,
+    /// Per group.
+    pub groups: IndexMap<String, Group>,
+    /// The workload's own figures, and the sweep point under `point`.
+    pub custom: IndexMap<String, Json>,
+}
+
+/// Figures every backend gives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    /// Application operations.
+    pub ops: u64,
+    /// Operations per second of the backend's time.
+    pub ops_per_s: f64,
+    /// Latency of an operation; absent when the workload has no operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<Latency>,
+    /// Duration in the backend's time, seconds.
+    pub virtual_s: f64,
+}
+
+/// Latency of application operations, microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// What a group reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The group's `memory.stat`.
+    #[serde(rename = "memory.stat")]
+    pub memory_stat: IndexMap<String, u64>,
+}
+
+impl Record {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// What serde found wrong, or a schema this program does not read.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let record: Self = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        match record.schema {
+            SCHEMA => Ok(record),
+            other => Err(format!("schema {other}, this program reads {SCHEMA}")),
+        }
+    }
+
+    /// The record as one line, newline included.
+    pub fn line(&self) -> String {
+        let mut line = serde_json::to_string(self).expect("records have string keys only");
+        line.push('\n');
+        line
+    }
+
+    /// Name of the sweep point; empty without a sweep.
+    pub fn point(&self) -> &str {
+        self.custom.get(POINT).and_then(Json::as_str).unwrap_or_default()
+    }
+
+    /// What tells runs of one plan apart.
+    pub fn key(&self) -> (&str, u64, &str) {
+        (&self.variant, self.seed, self.point())
+    }
+
+    /// A metric by name: a figure of `metrics` (`latency_us.p99`), a counter, `custom.x`,
+    /// `/group:counter`, or a quotient `a/b` of two of them. `None` when the record has no such
+    /// figure or the divisor is 0.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        if let Some(value) = self.figure(name) {
+            return Some(value);
+        }
+        let quotient = |(at, _)| {
+            let over = self.figure(&name[..at])?;
+            let under = self.figure(&name[at + 1..])?;
+            (under != 0.0).then(|| over / under)
+        };
+        name.match_indices('/').find_map(quotient)
+    }
+
+    fn figure(&self, name: &str) -> Option<f64> {
+        if let Some(value) = self.counters.get(name) {
+            return Some(*value as f64);
+        }
+        if let Some(custom) = name.strip_prefix("custom.") {
+            return self.custom.get(custom)?.as_f64();
+        }
+        if let Some((group, counter)) = name.split_once(':') {
+            return self.groups.get(group)?.memory_stat.get(counter).map(|v| *v as f64);
+        }
+        self.metrics.figure(name)
+    }
+}
+
+impl Metrics {
+    fn figure(&self, name: &str) -> Option<f64> {
+        let latency = self.latency_us.as_ref();
+        match name {
+            "ops" => Some(self.ops as f64),
+            "ops_per_s" => Some(self.ops_per_s),
+            "virtual_s" => Some(self.virtual_s),
+            "latency_us.mean" => latency.map(|l| l.mean),
+            "latency_us.p50" => latency.map(|l| l.p50),
+            "latency_us.p90" => latency.map(|l| l.p90),
+            "latency_us.p95" => latency.map(|l| l.p95),
+            "latency_us.p99" => latency.map(|l| l.p99),
+            "latency_us.max" => latency.map(|l| l.max),
+            _ => None,
+        }
+    }
+
+    /// JSON has no infinity: a rate that is not finite must not reach a record.
+    pub(crate) fn all_finite(&self) -> bool {
+        let latency = self.latency_us.as_ref();
+        let latency = latency.map_or([0.0; 6], |l| [l.mean, l.p50, l.p90, l.p95, l.p99, l.max]);
+        let all = latency.into_iter().chain([self.ops_per_s, self.virtual_s]);
+        all.into_iter().all(f64::is_finite)
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn example(variant: &str, seed: u64, ops_per_s: f64) -> Record {
+    Record {
+        schema: SCHEMA,
+        plan: "t".into(),
+        plan_hash: "h".into(),
+        mglru: VERSION.into(),
+        backend: "mock".into(),
+        variant: variant.into(),
+        switches: IndexMap::new(),
+        seed,
+        scale: 1.0,
+        metrics: Metrics { ops: 10, ops_per_s, latency_us: None, virtual_s: 1.0 },
+        counters: IndexMap::from([("pgpgin".to_string(), 40), ("zero".to_string(), 0)]),
+        groups: IndexMap::from([(
+            "/a".to_string(),
+            Group { memory_stat: IndexMap::from([("anon".to_string(), 7)]) },
+        )]),
+        custom: IndexMap::from([("wt".to_string(), Json::from(2.5))]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_keeps_the_published_key_order() {
+        let line = example("after", 1, 2.0).line();
+        assert!(line.starts_with(
+            "{\"schema\":1,\"plan\":\"t\",\"plan_hash\":\"h\",\"mglru\":\"0.1.0\",\"backend\":"
+        ));
+        assert!(line.contains("\"groups\":{\"/a\":{\"memory.stat\":{\"anon\":7}}}"));
+        assert_eq!(Record::parse(&line).unwrap(), example("after", 1, 2.0));
+    }
+
+    #[test]
+    fn refuses_other_schemas() {
+        let line = example("a", 1, 1.0).line().replace("\"schema\":1", "\"schema\":2");
+        assert_eq!(Record::parse(&line).unwrap_err(), "schema 2, this program reads 1");
+    }
+
+    #[test]
+    fn metrics_by_name() {
+        let r = example("a", 1, 5.0);
+        assert_eq!(r.metric("pgpgin"), Some(40.0));
+        assert_eq!(r.metric("pgpgin/ops"), Some(4.0));
+        assert_eq!(r.metric("custom.wt/ops"), Some(0.25));
+        assert_eq!(r.metric("/a:anon"), Some(7.0));
+        assert_eq!(r.metric("/a:anon/ops"), Some(0.7));
+        assert_eq!(r.metric("ops/zero"), None);
+        assert_eq!(r.metric("pswpin"), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
+
+mod html;
+mod table;
+
+pub use html::html;
+pub use table::{comparisons, list, misses, report};
+
+use serde::Serialize;
+
+/// A value as one JSON document with a final newline.
+pub fn json<T: Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string(value).expect("results have string keys only");
+    text.push('\n');
+    text
+}
+
+/// A figure for people: whole numbers whole, others with five significant digits.
+pub(crate) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        0.0 => 0,
+        x if value.fract() == 0.0 && x < 1e15 => 0,
+        x => (4 - x.log10().floor() as i32).clamp(0, 12) as usize,
+    };
+    format!("{value:.digits$}")
+}
+
+/// A ratio for people, `–` when there is none.
+pub(crate) fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_string(), |x| format!("{x:.3}"))
+}
+
+/// An interval for people; a single pair has none and says so.
+pub(crate) fn interval(value: Option<[f64; 2]>, n: usize) -> String {
+    match value {
+        Some([low, high]) => format!("[{low:.3}, {high:.3}]"),
+        None if n == 1 => "n=1".to_string(),
+        None => "–".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_for_people() {
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(164636727.0), "164636727");
+        assert_eq!(number(63050.38), "63050");
+        assert_eq!(number(0.0123456), "0.012346");
+        assert_eq!(interval(None, 1), "n=1");
+        assert_eq!(interval(Some([0.9, 1.1]), 6), "[0.900, 1.100]");
+    }
+}

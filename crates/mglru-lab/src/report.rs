@@ -1,0 +1,57 @@
+//! Everything a run has to say, as one value; `render` turns it into text.
+
+use serde::Serialize;
+
+use crate::compare::{self, Comparison, Table};
+use crate::judge::{self, ControlResult, PublishedResult, Verdict};
+use crate::plan::Plan;
+use crate::record::Record;
+
+/// The result of `mglru run`, in the shape of its JSON output.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Plan name.
+    pub plan: String,
+    /// Backend.
+    pub backend: String,
+    /// All selected records, in run order.
+    pub records: Vec<Record>,
+    /// Every metric of every variant against the base.
+    pub comparisons: Vec<Comparison>,
+    /// Published figures beside ours.
+    pub published: Vec<PublishedResult>,
+    /// Controls.
+    pub controls: Vec<ControlResult>,
+    /// Neutral expectations.
+    pub neutral: Vec<ControlResult>,
+    /// Verdict of the whole.
+    pub verdict: Verdict,
+}
+
+impl Report {
+    /// Judges records against their plan.
+    pub fn new(plan: &Plan, backend: &str, records: Vec<Record>) -> Self {
+        let table = Table::new(&records);
+        let comparisons = compare::all(plan, &table);
+        let published = judge::published(plan, &table);
+        let controls = judge::controls(plan, &table);
+        let neutral = judge::neutral(plan, &table);
+        let checks = controls.iter().chain(&neutral).map(|c| c.verdict);
+        let verdict = judge::overall(published.iter().map(|p| p.verdict).chain(checks));
+        Self {
+            plan: plan.name.clone(),
+            backend: backend.to_string(),
+            comparisons,
+            published,
+            controls,
+            neutral,
+            verdict,
+            records,
+        }
+    }
+
+    /// Exit status of `mglru run`: 1 when an expectation was missed or a control failed.
+    pub fn exit_status(&self) -> u8 {
+        u8::from(self.verdict == Verdict::Missed)
+    }
+}

@@ -1,0 +1,171 @@
+//! Runs what is missing, several runs at a time. Workers take the next run from a shared counter
+//! and send results to this thread, which alone writes; no run can see another.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::backend::Outcome;
+use crate::error::Error;
+use crate::record::Record;
+use crate::spec::{Experiment, RunSpec};
+use crate::store::Store;
+
+/// Steps of the bar per run.
+const STEPS: u64 = 1000;
+
+/// What a worker tells the writing thread.
+enum Message {
+    Progress { run: usize, steps: u64 },
+    Done { run: usize, result: Result<Outcome, String>, wall_s: f64 },
+}
+
+/// A bar on stderr, shown only on a terminal.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Shown when stderr is a terminal.
+    pub fn on_terminal() -> Self {
+        match std::io::stderr().is_terminal() {
+            true => Self { bar: ProgressBar::new(0) },
+            false => Self::hidden(),
+        }
+    }
+
+    /// Never shown.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden() }
+    }
+
+    fn start(&self, runs: usize) {
+        let style = ProgressStyle::with_template("{wide_bar} {percent}% {msg}, {eta} left");
+        self.bar.set_style(style.expect("the template is fixed"));
+        self.bar.set_length(runs as u64 * STEPS);
+    }
+}
+
+/// Runs every run without a record and returns all selected records in run order.
+///
+/// # Errors
+/// The first run that fails or record that cannot be written; what was written stays.
+pub fn run_all(
+    experiment: &Experiment,
+    store: &mut Store,
+    jobs: usize,
+    progress: &Progress,
+) -> Result<Vec<Record>, Error> {
+    let runs = store.missing(experiment);
+    progress.start(runs.len());
+    let result = run_missing(experiment, store, &runs, jobs, progress);
+    progress.bar.finish_and_clear();
+    result?;
+    store.finish(experiment)
+}
+
+fn run_missing(
+    experiment: &Experiment,
+    store: &mut Store,
+    runs: &[RunSpec],
+    jobs: usize,
+    progress: &Progress,
+) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for _ in 0..jobs.clamp(1, runs.len().max(1)) {
+            let sender = sender.clone();
+            scope.spawn(|| work(runs, &next, sender));
+        }
+        drop(sender);
+        let mut steps = vec![0; runs.len()];
+        for message in receiver {
+            let outcome = match message {
+                Message::Progress { run, steps: now } => {
+                    advance(&progress.bar, &mut steps[run], now);
+                    continue;
+                }
+                Message::Done { run, result, wall_s } => {
+                    advance(&progress.bar, &mut steps[run], STEPS);
+                    keep(experiment, store, &runs[run], result, wall_s)
+                }
+            };
+            progress.bar.set_message(format!("{} runs", runs.len()));
+            if let Err(e) = outcome {
+                next.store(runs.len(), Ordering::Relaxed);
+                return Err(e);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn advance(bar: &ProgressBar, have: &mut u64, now: u64) {
+    bar.inc(now.saturating_sub(*have));
+    *have = now.max(*have);
+}
+
+fn work(runs: &[RunSpec], next: &AtomicUsize, sender: Sender<Message>) {
+    loop {
+        let run = next.fetch_add(1, Ordering::Relaxed);
+        let Some(spec) = runs.get(run) else { return };
+        let start = Instant::now();
+        let mut shown = 0;
+        let mut report = |share: f64| {
+            let steps = (share.clamp(0.0, 1.0) * STEPS as f64) as u64;
+            if steps > shown {
+                shown = steps;
+                let _ = sender.send(Message::Progress { run, steps });
+            }
+        };
+        let result = spec.job.run(spec.seed, &mut report);
+        let wall_s = start.elapsed().as_secs_f64();
+        // The receiver is gone only after an error, which it has reported.
+        if sender.send(Message::Done { run, result, wall_s }).is_err() {
+            return;
+        }
+    }
+}
+
+fn keep(
+    experiment: &Experiment,
+    store: &mut Store,
+    run: &RunSpec,
+    result: Result<Outcome, String>,
+    wall_s: f64,
+) -> Result<(), Error> {
+    let record = result.and_then(|outcome| experiment.record(run, outcome));
+    let record = record
+        .map_err(|e| Error::Request(format!("{}: {}: {e}", experiment.plan.file, run.title())))?;
+    store.push(record)?;
+    store.push_timing(run, wall_s)
+}
+
+/// Runs to make at a time unless told otherwise: one per CPU.
+pub fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::mock::Mock;
+    use crate::plan::Plan;
+    use crate::spec::Selection;
+
+    #[test]
+    fn a_failing_run_is_named() {
+        let text = "name=\"t\"\ntitle=\"t\"\nbackend=\"mock\"\nvariants=[\"before\"]\nseeds=2\n\
+                    [workload]\nkind=\"mock\"\nops=1\nops_per_s=1.0\nfail=\"no trace\"";
+        let plan = Plan::parse("t.toml", text, &[]).unwrap();
+        let experiment = Experiment::new(plan, &Selection::default(), &Mock).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (mut store, _) = Store::open(dir.path(), &experiment).unwrap();
+        let error = run_all(&experiment, &mut store, 1, &Progress::hidden()).unwrap_err();
+        assert_eq!(error.to_string(), "t.toml: before seed 1: no trace");
+    }
+}

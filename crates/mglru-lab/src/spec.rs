@@ -1,0 +1,195 @@
+//! From a plan as typed to runs that can only succeed or fail by running: sweep, scale, limits and
+//! the backend's own checks happen here, all before the first run.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
+use toml::{Table, Value};
+
+use crate::backend::{Backend, Job, Outcome, Sections};
+use crate::dotted;
+use crate::error::{Error, KeyError};
+use crate::limits::Limits;
+use crate::plan::Plan;
+use crate::record::{POINT, Record, SCHEMA, VERSION};
+use crate::sweep;
+use crate::variant::Variant;
+
+/// What the command line changes about a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Run these variants only; empty: the plan's.
+    pub variants: Vec<String>,
+    /// This many seeds, from 1.
+    pub seeds: Option<u64>,
+    /// This scale.
+    pub scale: Option<f64>,
+}
+
+/// A plan resolved against a backend.
+pub struct Experiment {
+    /// The plan, with the selection applied.
+    pub plan: Plan,
+    /// Backend name.
+    pub backend: &'static str,
+    /// Hash of everything that can change a record, 16 hex digits.
+    pub hash: String,
+    /// All runs: variant × seed × point.
+    pub runs: Vec<RunSpec>,
+}
+
+/// One run, valid by construction.
+#[derive(Clone)]
+pub struct RunSpec {
+    /// Stable name of the run within all plans, 12 hex digits.
+    pub id: String,
+    /// Variant.
+    pub variant: Arc<Variant>,
+    /// Workload seed.
+    pub seed: u64,
+    /// Name of the sweep point, empty without a sweep.
+    pub point: Arc<str>,
+    /// What the backend readied.
+    pub job: Arc<dyn Job>,
+}
+
+impl Experiment {
+    /// Resolves a plan: every run it will make has been checked when this returns.
+    ///
+    /// # Errors
+    /// Names the file and key a run cannot honour.
+    pub fn new(
+        mut plan: Plan,
+        selection: &Selection,
+        backend: &'static dyn Backend,
+    ) -> Result<Self, Error> {
+        let file = plan.file.clone();
+        plan.scale = selection.scale.unwrap_or(plan.scale);
+        let hash = hash(&plan, backend.name());
+        select(&mut plan, selection)?;
+        let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
+        Ok(Self { plan, backend: backend.name(), hash, runs })
+    }
+
+    /// The record of a finished run.
+    ///
+    /// # Errors
+    /// When a figure is not finite.
+    pub fn record(&self, run: &RunSpec, outcome: Outcome) -> Result<Record, String> {
+        if !outcome.metrics.all_finite() {
+            return Err("a metric is not a finite number".to_string());
+        }
+        let mut custom = outcome.custom;
+        if !run.point.is_empty() {
+            custom.insert(POINT.to_string(), run.point.as_ref().into());
+        }
+        Ok(Record {
+            schema: SCHEMA,
+            plan: self.plan.name.clone(),
+            plan_hash: self.hash.clone(),
+            mglru: VERSION.to_string(),
+            backend: self.backend.to_string(),
+            variant: run.variant.name.clone(),
+            switches: run.job.switches(),
+            seed: run.seed,
+            scale: self.plan.scale,
+            metrics: outcome.metrics,
+            counters: outcome.counters,
+            groups: outcome.groups,
+            custom,
+        })
+    }
+}
+
+impl RunSpec {
+    /// `after seed 3 (workload.theta=0.9)`, for messages.
+    pub fn title(&self) -> String {
+        let point =
+            if self.point.is_empty() { String::new() } else { format!(" ({})", self.point) };
+        format!("{} seed {}{point}", self.variant.name, self.seed)
+    }
+}
+
+/// Seeds and selected variants are left out: more of either extends the same experiment.
+fn hash(plan: &Plan, backend: &str) -> String {
+    let mut text = format!("schema {SCHEMA}\nplan {}\nbackend {backend}\n", plan.name);
+    text += &format!("scale {}\n", plan.scale);
+    text += &dotted::canonical(&plan.sections);
+    for variant in &plan.variants {
+        text += &format!("variant {} = {} {:?}\n", variant.name, variant.base, variant.set);
+    }
+    hex(&text, 8)
+}
+
+fn hex(text: &str, bytes: usize) -> String {
+    Sha256::digest(text.as_bytes())[..bytes].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn select(plan: &mut Plan, selection: &Selection) -> Result<(), Error> {
+    if let Some(seeds) = selection.seeds {
+        plan.seeds = (1..=seeds).collect();
+    }
+    if selection.variants.is_empty() {
+        return Ok(());
+    }
+    let pick = |name: &String| match plan.variants.iter().find(|v| v.name == *name) {
+        Some(variant) => Ok(variant.clone()),
+        None => Variant::parse(name).map_err(|e| Error::Request(format!("--variant {name}: {e}"))),
+    };
+    plan.variants = selection.variants.iter().map(pick).collect::<Result<_, _>>()?;
+    Ok(())
+}
+
+fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, KeyError> {
+    let first = &plan.variants[0];
+    let accepts = |table: &Table| backend.prepare(&resolve(table, plan)?, first).map(|_| ());
+    let points = sweep::expand(&plan.sections, &accepts)?;
+    let points: Vec<(Arc<str>, Sections)> = points
+        .iter()
+        .map(|point| Ok((Arc::from(point.name.as_str()), resolve(&point.sections, plan)?)))
+        .collect::<Result<_, KeyError>>()?;
+    let mut runs = Vec::new();
+    for variant in plan.variants.iter().cloned().map(Arc::new) {
+        let jobs: Vec<Arc<dyn Job>> = points
+            .iter()
+            .map(|(_, sections)| backend.prepare(sections, &variant))
+            .collect::<Result<_, _>>()?;
+        for &seed in &plan.seeds {
+            for ((point, _), job) in points.iter().zip(&jobs) {
+                let id = hex(&format!("{hash} {} {seed} {point}", variant.name), 6);
+                let (variant, point, job) = (variant.clone(), point.clone(), job.clone());
+                runs.push(RunSpec { id, variant, seed, point, job });
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// One point's tables as the backend gets them, with limits read and scaled.
+fn resolve(table: &Table, plan: &Plan) -> Result<Sections, KeyError> {
+    let mut table = table.clone();
+    let mut take = |name: &str| match table.remove(name) {
+        Some(Value::Table(section)) => section,
+        _ => Table::new(),
+    };
+    let groups = take("groups");
+    let limits = |(name, group): (&String, &Value)| {
+        let group = group.as_table().cloned().unwrap_or_default();
+        let limits = Limits::parse(&group).map_err(|e| e.within(&format!("groups.{name}")))?;
+        Ok((name.clone(), limits.scaled(plan.scale)))
+    };
+    let groups: IndexMap<String, Limits> =
+        groups.iter().map(limits).collect::<Result<_, KeyError>>()?;
+    Ok(Sections {
+        machine: take("machine"),
+        groups,
+        workload: take("workload"),
+        reclaim: take("reclaim"),
+        scale: plan.scale,
+    })
+}
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

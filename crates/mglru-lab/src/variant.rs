@@ -1,0 +1,90 @@
+//! A variant: a named policy of the core, with switches on top.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::dotted;
+use crate::error::KeyError;
+use crate::typed;
+
+/// A policy to run: a named base and the keys that differ from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Name shown in tables and records.
+    pub name: String,
+    /// Named variant of the core it starts from.
+    pub base: String,
+    /// Keys set on top, in the order given.
+    pub set: IndexMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AsTyped {
+    name: String,
+    base: Option<String>,
+    #[serde(default)]
+    set: Table,
+}
+
+impl Variant {
+    /// A variant of the core under its own name.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_string(), base: name.to_string(), set: IndexMap::new() }
+    }
+
+    /// One entry of a plan's `variants`: `"after"`, `"before+p10"` or
+    /// `{ name, base, set = { … } }`.
+    pub(crate) fn from_value(value: &Value) -> Result<Self, KeyError> {
+        match value {
+            Value::String(text) => Self::parse(text).map_err(|e| KeyError::value("", text, e)),
+            Value::Table(_) => {
+                let typed: AsTyped = typed::from_value(value.clone())?;
+                let base = typed.base.unwrap_or_else(|| typed.name.clone());
+                let set = dotted::flatten(&typed.set).into_iter().collect();
+                Ok(Self { name: typed.name, base, set })
+            }
+            other => Err(KeyError::value("", other, "expected a name or a table")),
+        }
+    }
+
+    /// Reads `after`, `before+p10`, `after+p06p+floor=v5`, `after+p09=false`.
+    ///
+    /// # Errors
+    /// When a part is empty.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = text.split('+').map(str::trim);
+        let base = parts.next().unwrap_or_default();
+        let mut variant = Self { name: text.to_string(), ..Self::named(base) };
+        for part in parts {
+            let (key, value) = part.split_once('=').unwrap_or((part, "true"));
+            variant.set.insert(key.to_string(), dotted::parse_value(value));
+        }
+        match base.is_empty() || variant.set.keys().any(String::is_empty) {
+            true => Err("expected NAME or NAME+SWITCH[=VALUE]…".to_string()),
+            false => Ok(variant),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn composed_names() {
+        let v = Variant::parse("after+p09=false+floor=v5").unwrap();
+        assert_eq!((v.name.as_str(), v.base.as_str()), ("after+p09=false+floor=v5", "after"));
+        assert_eq!(v.set["p09"], Value::Boolean(false));
+        assert_eq!(v.set["floor"], Value::String("v5".into()));
+        assert!(Variant::parse("+p10").is_err() && Variant::parse("a+").is_err());
+    }
+
+    #[test]
+    fn tables_name_a_base_and_keys() {
+        let table: Table = "name = \"x\"\nbase = \"before\"\nset = { p10 = true }".parse().unwrap();
+        let v = Variant::from_value(&Value::Table(table)).unwrap();
+        assert_eq!((v.base.as_str(), &v.set["p10"]), ("before", &Value::Boolean(true)));
+    }
+}

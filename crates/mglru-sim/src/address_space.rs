@@ -1,0 +1,356 @@
+//! Address spaces: what each maps where, and the reverse map from a folio's owner to the entries
+//! that may map it (spec §4.3, §4.4).
+//!
+//! A region of the layout is one mapping. Its virtual address is its number in the high bits, so
+//! that mappings of one address space keep an order and start at a PMD. The reverse map is
+//! computed: an anonymous page belongs to one region; a file knows the regions that map it.
+
+use mglru::host::{Backing, PmdView, Va};
+use mglru::types::MmId;
+use mglru_workload::{Advice, Content, FileId, RegionId, RegionKind, RegionSpec};
+
+use crate::page_table::PageTable;
+
+const PAGE_SHIFT: u32 = 12;
+const REGION_SHIFT: u32 = 44;
+const ANON: u32 = 1 << 31;
+
+/// What a folio holds, as packed into its owner words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A page of a file.
+    File {
+        /// Which file.
+        file: FileId,
+        /// Which page of it.
+        page: u32,
+    },
+    /// A page of an anonymous (or shared-memory) region.
+    Anon {
+        /// Which region.
+        region: RegionId,
+        /// Which page of it.
+        page: u32,
+    },
+}
+
+impl Owner {
+    /// As the slab keeps it.
+    pub fn pack(self) -> [u32; 2] {
+        match self {
+            Self::File { file, page } => [file, page],
+            Self::Anon { region, page } => [region | ANON, page],
+        }
+    }
+
+    /// From the slab's words.
+    #[inline]
+    pub fn unpack([who, page]: [u32; 2]) -> Self {
+        if who & ANON == 0 {
+            Self::File { file: who, page }
+        } else {
+            Self::Anon { region: who & !ANON, page }
+        }
+    }
+}
+
+/// One mapping.
+#[derive(Clone, Debug)]
+pub struct Vma {
+    /// Address space, as an index into the machine's.
+    pub mm: u32,
+    /// What is mapped.
+    pub kind: RegionKind,
+    /// Accesses through it tell of reuse.
+    pub recency: bool,
+    /// Advice, for readahead.
+    pub advice: Advice,
+    /// Content of its anonymous pages.
+    pub content: Content,
+    /// Its pages cannot be reclaimed.
+    pub locked: bool,
+    /// Mapped executable.
+    pub exec: bool,
+    /// It is mapped now.
+    pub mapped: bool,
+    /// Its page tables.
+    pub table: PageTable,
+    pages: u32,
+}
+
+impl Vma {
+    fn new(spec: &RegionSpec) -> Self {
+        Self {
+            mm: spec.mm,
+            kind: spec.kind,
+            recency: spec.advice == Advice::Normal,
+            advice: spec.advice,
+            content: spec.content,
+            locked: spec.locked,
+            exec: spec.exec,
+            mapped: spec.mapped,
+            table: PageTable::new(if spec.mapped { spec.pages } else { 0 }),
+            pages: spec.pages,
+        }
+    }
+
+    /// The page of this mapping that shows `page` of its file.
+    #[inline]
+    pub fn page_of_file(&self, page: u32) -> Option<u32> {
+        let RegionKind::File { first_page, .. } = self.kind else { return None };
+        let at = u64::from(page).checked_sub(first_page)?;
+        (at < u64::from(self.pages)).then_some(at as u32)
+    }
+
+    /// Length in pages, mapped or not.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Is the memory swap-backed?
+    pub fn is_swap_backed(&self) -> bool {
+        !matches!(self.kind, RegionKind::File { .. })
+    }
+
+    fn backing(&self) -> Backing {
+        match self.kind {
+            RegionKind::Anon => Backing::Anon,
+            RegionKind::Shmem => Backing::Shmem,
+            RegionKind::File { .. } => Backing::File,
+        }
+    }
+}
+
+/// One address space.
+#[derive(Clone, Debug)]
+pub struct Mm {
+    /// Its name to the policy.
+    pub id: MmId,
+    regions: Vec<RegionId>,
+    /// Its memory is gone.
+    pub dead: bool,
+}
+
+/// All address spaces of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct AddressSpaces {
+    vmas: Vec<Vma>,
+    mms: Vec<Mm>,
+    by_id: Vec<Option<u32>>,
+    file_maps: Vec<Vec<RegionId>>,
+}
+
+impl AddressSpaces {
+    /// The mappings of a layout; `ids[mm]` names its address spaces to the policy.
+    pub fn new(regions: &[RegionSpec], ids: &[MmId], nr_files: usize) -> Self {
+        let mut spaces = Self {
+            vmas: regions.iter().map(Vma::new).collect(),
+            mms: ids.iter().map(|&id| Mm { id, regions: Vec::new(), dead: false }).collect(),
+            by_id: vec![None; ids.iter().map(|id| id.index() + 1).max().unwrap_or(0)],
+            file_maps: vec![Vec::new(); nr_files],
+        };
+        for (mm, id) in ids.iter().enumerate() {
+            spaces.by_id[id.index()] = Some(mm as u32);
+        }
+        for (region, spec) in regions.iter().enumerate() {
+            spaces.mms[spec.mm as usize].regions.push(region as RegionId);
+            if spec.mapped {
+                spaces.link_file(region as RegionId);
+            }
+        }
+        spaces
+    }
+
+    /// A mapping.
+    #[inline]
+    pub fn vma(&self, region: RegionId) -> &Vma {
+        &self.vmas[region as usize]
+    }
+
+    /// A mapping, to change.
+    #[inline]
+    pub fn vma_mut(&mut self, region: RegionId) -> &mut Vma {
+        &mut self.vmas[region as usize]
+    }
+
+    /// An address space.
+    pub fn mm(&self, mm: u32) -> &Mm {
+        &self.mms[mm as usize]
+    }
+
+    /// An address space, to change.
+    pub fn mm_mut(&mut self, mm: u32) -> &mut Mm {
+        &mut self.mms[mm as usize]
+    }
+
+    /// Number of address spaces.
+    pub fn nr_mms(&self) -> u32 {
+        self.mms.len() as u32
+    }
+
+    /// The mappings of an address space, mapped or not, in address order.
+    pub fn regions(&self, mm: u32) -> &[RegionId] {
+        &self.mms[mm as usize].regions
+    }
+
+    /// Pages of anonymous and shared memory an address space holds, in memory or in swap.
+    pub fn footprint(&self, mm: u32) -> u64 {
+        let vmas = self.regions(mm).iter().map(|&r| self.vma(r));
+        vmas.map(|v| v.table.resident() + v.table.swapped()).sum()
+    }
+
+    /// Maps a region; mapping one that is mapped changes nothing.
+    pub fn map(&mut self, region: RegionId) {
+        let vma = self.vma_mut(region);
+        if !vma.mapped {
+            vma.mapped = true;
+            vma.table = PageTable::new(vma.pages);
+            self.link_file(region);
+        }
+    }
+
+    /// Unmaps a region whose entries are all gone.
+    pub fn unmap(&mut self, region: RegionId) {
+        let vma = self.vma_mut(region);
+        debug_assert!(vma.table.resident() == 0 && vma.table.swapped() == 0);
+        vma.mapped = false;
+        vma.table = PageTable::default();
+        if let RegionKind::File { file, .. } = vma.kind {
+            self.file_maps[file as usize].retain(|&r| r != region);
+        }
+    }
+
+    fn link_file(&mut self, region: RegionId) {
+        if let RegionKind::File { file, .. } = self.vma(region).kind {
+            self.file_maps[file as usize].push(region);
+        }
+    }
+
+    /// How many entries may map a folio of this owner.
+    pub fn nr_mappings(&self, owner: Owner) -> usize {
+        match owner {
+            Owner::Anon { .. } => 1,
+            Owner::File { file, .. } => self.file_maps[file as usize].len(),
+        }
+    }
+
+    /// The `nth` entry that may map a folio of this owner.
+    #[inline]
+    pub fn mapping(&self, owner: Owner, nth: usize) -> Option<(RegionId, u32)> {
+        match owner {
+            Owner::Anon { region, page } => Some((region, page)),
+            Owner::File { file, page } => {
+                let region = self.file_maps[file as usize][nth];
+                self.vma(region).page_of_file(page).map(|at| (region, at))
+            }
+        }
+    }
+
+    /// The first page table of `mm` at or after `from`.
+    pub fn next_pmd(&self, mm: MmId, from: Va) -> Option<PmdView> {
+        let mm = self.by_id.get(mm.index()).copied().flatten()?;
+        let regions = self.regions(mm);
+        let (region, page) = split(from);
+        let first = regions.partition_point(|&r| r < region);
+        regions[first..].iter().find_map(|&r| {
+            let from = if r == region { page } else { 0 };
+            self.table_at(r, PageTable::table_of(from))
+        })
+    }
+
+    fn table_at(&self, region: RegionId, from: u32) -> Option<PmdView> {
+        let vma = self.vma(region);
+        if !vma.mapped {
+            return None;
+        }
+        let (table, young) = vma.table.next_table(from)?;
+        let pages = vma.table.table_pages(table);
+        Some(PmdView {
+            at: va(region, pages.start),
+            next: va(region, pages.end),
+            mapping_end: va(region, vma.pages),
+            backing: vma.backing(),
+            recency: vma.recency,
+            special: vma.locked,
+            young,
+        })
+    }
+}
+
+/// The address of a page of a region.
+pub fn va(region: RegionId, page: u32) -> Va {
+    Va(u64::from(region) << REGION_SHIFT | u64::from(page) << PAGE_SHIFT)
+}
+
+/// The region and page of an address.
+pub fn split(at: Va) -> (RegionId, u32) {
+    ((at.0 >> REGION_SHIFT) as u32, (at.0 >> PAGE_SHIFT) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page_table::Pte;
+    use mglru::types::FolioId;
+
+    fn region(mm: u32, kind: RegionKind, pages: u32) -> RegionSpec {
+        RegionSpec {
+            mm,
+            kind,
+            pages,
+            advice: Advice::Normal,
+            content: Content::Compressible,
+            locked: false,
+            exec: false,
+            mapped: true,
+        }
+    }
+
+    fn two_spaces() -> AddressSpaces {
+        let file = RegionKind::File { file: 0, first_page: 100 };
+        let regions = [
+            region(0, RegionKind::Anon, 2000),
+            region(1, file, 50),
+            region(0, file, 700),
+        ];
+        AddressSpaces::new(&regions, &[MmId(4), MmId(7)], 1)
+    }
+
+    #[test]
+    fn owners_survive_packing() {
+        for owner in [Owner::File { file: 3, page: 9 }, Owner::Anon { region: 3, page: 9 }] {
+            assert_eq!(Owner::unpack(owner.pack()), owner);
+        }
+    }
+
+    #[test]
+    fn the_reverse_map_finds_every_mapping_of_a_file_page() {
+        let mut spaces = two_spaces();
+        let owner = Owner::File { file: 0, page: 149 };
+        let found: Vec<_> = (0..spaces.nr_mappings(owner))
+            .filter_map(|n| spaces.mapping(owner, n))
+            .collect();
+        assert_eq!(found, [(1, 49), (2, 49)]);
+        assert_eq!(spaces.mapping(Owner::File { file: 0, page: 150 }, 0), None);
+        assert_eq!(spaces.mapping(Owner::File { file: 0, page: 99 }, 1), None);
+        spaces.unmap(1);
+        assert_eq!(spaces.nr_mappings(owner), 1);
+        spaces.map(1);
+        assert_eq!(spaces.mapping(owner, 1), Some((1, 49)));
+    }
+
+    #[test]
+    fn a_walk_meets_populated_tables_in_address_order() {
+        let mut spaces = two_spaces();
+        spaces.vma_mut(0).table.set(1999, Pte::map(FolioId(1)));
+        spaces.vma_mut(2).table.set(3, Pte::map(FolioId(2)).young());
+        let first = spaces.next_pmd(MmId(4), Va::default()).unwrap();
+        assert_eq!((split(first.at), split(first.next)), ((0, 1536), (0, 2000)));
+        assert_eq!((first.backing, first.young), (Backing::Anon, false));
+        let second = spaces.next_pmd(MmId(4), first.next).unwrap();
+        assert_eq!((split(second.at), second.young), ((2, 0), true));
+        assert_eq!(spaces.next_pmd(MmId(4), second.next), None);
+        assert_eq!(spaces.next_pmd(MmId(7), Va::default()), None, "nothing was touched");
+        assert_eq!(spaces.next_pmd(MmId(5), Va::default()), None, "no such address space");
+    }
+}

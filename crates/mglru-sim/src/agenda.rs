@@ -1,0 +1,74 @@
+//! What can happen next, and who waits for what.
+
+use mglru::types::{FolioId, NodeId};
+
+use crate::disk::DiskId;
+
+/// An event of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A task goes on, unless it has been woken otherwise since (`epoch`).
+    Task {
+        /// Which task.
+        task: u32,
+        /// The wait that this event ends.
+        epoch: u32,
+    },
+    /// A CPU falls free.
+    CpuFree,
+    /// A device may have finished something.
+    Disk(DiskId),
+    /// The flushers look for work.
+    Flusher,
+    /// The flushers look for data that has been dirty for long.
+    FlusherTick,
+    /// A node's kswapd looks for work.
+    Kswapd(NodeId),
+}
+
+/// Tasks that wait for a folio to be unlocked or written, in order of arrival.
+#[derive(Clone, Debug, Default)]
+pub struct Waiters {
+    waiting: Vec<(FolioId, u32)>,
+}
+
+impl Waiters {
+    /// A task waits for a folio.
+    pub fn add(&mut self, folio: FolioId, task: u32) {
+        self.waiting.push((folio, task));
+    }
+
+    /// Takes those who wait for a folio.
+    pub fn take(&mut self, folio: FolioId, out: &mut Vec<u32>) {
+        self.waiting.retain(|&(f, task)| {
+            if f == folio {
+                out.push(task);
+            }
+            f != folio
+        });
+    }
+
+    /// A task waits no more.
+    pub fn forget(&mut self, task: u32) {
+        self.waiting.retain(|&(_, t)| t != task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiters_are_woken_in_order_and_once() {
+        let mut waiters = Waiters::default();
+        waiters.add(FolioId(1), 10);
+        waiters.add(FolioId(2), 11);
+        waiters.add(FolioId(1), 12);
+        waiters.add(FolioId(1), 13);
+        waiters.forget(12);
+        let mut woken = Vec::new();
+        waiters.take(FolioId(1), &mut woken);
+        waiters.take(FolioId(1), &mut woken);
+        assert_eq!(woken, [10, 13]);
+    }
+}

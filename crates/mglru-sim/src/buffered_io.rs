@@ -1,0 +1,210 @@
+//! Reading and writing files through a descriptor, and cutting them (experiments §0.6, spec §3.2).
+
+use mglru::Entry;
+use mglru::folio::Bit;
+use mglru_workload::FileId;
+
+use crate::charge::Page;
+use crate::fill::Fill;
+use crate::machine::Machine;
+use crate::spec::PAGE_SIZE;
+use crate::task::{Doing, Flow, Read, Write};
+
+impl Machine {
+    /// Begins a read of `len` bytes at `off`; what lies past the end of the file is not there.
+    pub(crate) fn begin_read(&mut self, t: usize, file: FileId, off: u64, len: u32) -> Flow {
+        let open = &self.world.files[file as usize];
+        let end = (off + u64::from(len)).min(open.bytes);
+        if end <= off {
+            return Flow::Done;
+        }
+        let (next, last) = (off / PAGE_SIZE, (end - 1) / PAGE_SIZE);
+        let counted = open.descriptor.prev().filter(|&prev| prev == next);
+        self.tasks[t].doing = Doing::Read(Read { file, next, last, counted });
+        Flow::Again
+    }
+
+    /// Goes on with a read.
+    pub(crate) fn read(&mut self, t: usize, mut read: Read) -> Flow {
+        if self.tasks[t].fill.is_some() {
+            let flow = self.fill_on(t);
+            if flow != Flow::Again {
+                return flow;
+            }
+        }
+        while read.next <= read.last {
+            match self.read_page(t, &read) {
+                Flow::Done => read.next += 1,
+                flow => {
+                    self.tasks[t].doing = Doing::Read(read);
+                    return flow;
+                }
+            }
+        }
+        self.world.files[read.file as usize].descriptor.set_prev(read.last);
+        Flow::Done
+    }
+
+    fn read_page(&mut self, t: usize, read: &Read) -> Flow {
+        let Read { file, next, last, counted } = *read;
+        let Some(folio) = self.world.files[file as usize].cache.folio(next) else {
+            return self.read_miss(t, file, next, last);
+        };
+        let flags = self.lru.folios()[folio].flags;
+        if flags.has(Bit::READAHEAD) && !flags.has(Bit::WRITEBACK) {
+            self.lru.folios_mut()[folio].flags.clear(Bit::READAHEAD);
+            if self.read_ahead(t, file, next, last + 1 - next, None) {
+                return Flow::Again;
+            }
+        }
+        if flags.has(Bit::LOCKED) {
+            return self.wait_for_data(t, folio);
+        }
+        if counted != Some(next) {
+            self.lru.accessed(folio);
+        }
+        self.end_stall(t);
+        self.world.now += self.page_ns;
+        Flow::Done
+    }
+
+    fn read_miss(&mut self, t: usize, file: FileId, next: u64, last: u64) -> Flow {
+        let max = self.readahead_max;
+        let open = &mut self.world.files[file as usize];
+        let plan = open.descriptor.miss(next, last + 1 - next, max, &open.cache);
+        let pages = open.pages();
+        self.tasks[t].fill = Some(Fill::new(file, plan, pages, Some(next), None));
+        Flow::Again
+    }
+
+    /// The mark was met: starts the next window. False: there is none.
+    pub(crate) fn read_ahead(
+        &mut self,
+        t: usize,
+        file: FileId,
+        index: u64,
+        pages: u64,
+        fault: Option<bool>,
+    ) -> bool {
+        let max = self.readahead_max;
+        let open = &mut self.world.files[file as usize];
+        let plan = open.descriptor.marked(index, pages, max, &open.cache);
+        let end = open.pages();
+        self.tasks[t].fill = plan.map(|plan| Fill::new(file, plan, end, None, fault));
+        plan.is_some()
+    }
+
+    /// Begins a write of `len` bytes at `off`.
+    pub(crate) fn begin_write(&mut self, t: usize, file: FileId, off: u64, len: u32) -> Flow {
+        if len == 0 {
+            return Flow::Done;
+        }
+        self.tasks[t].doing = Doing::Write(Write { file, next: off, end: off + u64::from(len) });
+        Flow::Again
+    }
+
+    /// Goes on with a write.
+    pub(crate) fn write(&mut self, t: usize, mut write: Write) -> Flow {
+        while write.next < write.end {
+            match self.write_page(t, &write) {
+                Flow::Done => write.next = page_end(&write),
+                flow => {
+                    self.tasks[t].doing = Doing::Write(write);
+                    return flow;
+                }
+            }
+            self.tasks[t].doing = Doing::Write(write);
+            if let Some(flow) = self.balance_dirty(t) {
+                return flow;
+            }
+        }
+        Flow::Done
+    }
+
+    fn write_page(&mut self, t: usize, write: &Write) -> Flow {
+        let Write { file, next, .. } = *write;
+        let index = next / PAGE_SIZE;
+        let end = page_end(write);
+        let Some(folio) = self.world.files[file as usize].cache.folio(index) else {
+            return self.write_miss(t, file, index, self.is_whole(write));
+        };
+        if self.lru.folios()[folio].flags.has(Bit::LOCKED) {
+            return self.wait_for_data(t, folio);
+        }
+        self.end_stall(t);
+        self.dirty_page(t, folio, file, index);
+        let open = &mut self.world.files[file as usize];
+        open.bytes = open.bytes.max(end);
+        self.world.now += self.page_ns;
+        Flow::Done
+    }
+
+    /// A page that is not cached: a new one, and its old data unless all of it is overwritten.
+    fn write_miss(&mut self, t: usize, file: FileId, index: u64, whole: bool) -> Flow {
+        let page = match self.take_page(t, false) {
+            Page::Ready(page) => page,
+            Page::Refused => return Flow::Again,
+            Page::Held(flow) => return flow,
+        };
+        if self.world.files[file as usize].cache.has(index) {
+            self.world.give_page_back(self.tasks[t].memcg, page);
+            return Flow::Again;
+        }
+        let folio = self.insert_page(t, file, index, page, Entry::Plain, false);
+        if whole {
+            self.unlock(folio);
+        } else {
+            self.submit_read(file, index, 1);
+        }
+        Flow::Again
+    }
+
+    /// Nothing of the page's old data survives the write.
+    fn is_whole(&self, write: &Write) -> bool {
+        let (start, end) = (write.next, page_end(write));
+        let bytes = self.world.files[write.file as usize].bytes;
+        let page = start / PAGE_SIZE * PAGE_SIZE;
+        let covers_start = start == page || page >= bytes;
+        let covers_end = end == page + PAGE_SIZE || end >= bytes;
+        covers_start && covers_end
+    }
+
+    /// Begins to cut (or extend) a file to `len` bytes.
+    pub(crate) fn begin_truncate(&mut self, t: usize, file: FileId, len: u64) -> Flow {
+        self.world.files[file as usize].bytes = len;
+        self.tasks[t].doing = Doing::Truncate { file, page: len.div_ceil(PAGE_SIZE) };
+        Flow::Again
+    }
+
+    /// Drops cached pages from `page` on, waiting for those that are being read or written.
+    pub(crate) fn truncate(&mut self, t: usize, file: FileId, page: u64) -> Flow {
+        let cached = |machine: &Self| {
+            let cache = &machine.world.files[file as usize].cache;
+            cache.folios(page, u64::MAX).next()
+        };
+        self.world.writeback.files.truncate(file, page);
+        while let Some((index, folio)) = cached(self) {
+            let flags = self.lru.folios()[folio].flags;
+            if flags.has_any([Bit::LOCKED, Bit::WRITEBACK]) {
+                self.wait_for(t, folio);
+                return Flow::Wait;
+            }
+            self.drop_cached(file, index, folio);
+        }
+        self.world.files[file as usize].cache.truncate(page);
+        Flow::Done
+    }
+
+    /// Takes a page out of the cache for good; it must be neither locked nor being written.
+    pub(crate) fn drop_cached(&mut self, file: FileId, index: u64, folio: mglru::types::FolioId) {
+        self.world.unmap_file_folio(self.lru.folios_mut(), folio);
+        self.lru.remove(folio);
+        self.world.files[file as usize].cache.remove(index, None);
+        self.world.uncharge(self.lru.folios(), folio);
+        self.lru.free_folio(folio);
+    }
+}
+
+fn page_end(write: &Write) -> u64 {
+    ((write.next / PAGE_SIZE + 1) * PAGE_SIZE).min(write.end)
+}

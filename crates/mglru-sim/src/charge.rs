@@ -1,0 +1,197 @@
+//! A page for a task: charged to its group, taken from a zone, with reclaim where either is
+//! full, until the retries are used up and somebody must be killed (spec §9.1, §9.6).
+
+use mglru::types::{MAX_NR_ZONES, MemcgId, Zone};
+use mglru::{AllocRetry, ChargeRetry, Gfp, Reclaim, RetryStep, Sizes};
+
+use crate::machine::Machine;
+use crate::memcg::Event;
+use crate::reclaiming::Progress;
+use crate::task::{Flow, FreshPage};
+use crate::zones::{Mark, NORMAL};
+
+/// Pages a charge asks reclaim for.
+const CHARGE_GOAL: u64 = 1;
+
+/// A charge that met a limit.
+#[derive(Debug)]
+pub struct Charging {
+    /// The caller can do without: one reclaim, no kill.
+    soft: bool,
+    /// The group has been charged; only a free page is wanting.
+    charged: bool,
+    /// Where reclaim is at work: a group, or the whole machine.
+    scope: Option<MemcgId>,
+    group_retry: ChargeRetry,
+    machine_retry: AllocRetry,
+}
+
+/// What asking for a page came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// Here it is.
+    Ready(FreshPage),
+    /// There is none, or the task is dying.
+    Refused,
+    /// Ask again when the task goes on.
+    Held(Flow),
+}
+
+impl Machine {
+    /// A page charged to the task's group. Asked again until it is ready or refused.
+    pub(crate) fn take_page(&mut self, t: usize, soft: bool) -> Page {
+        if self.is_dying(t) && self.tasks[t].reclaim.is_none() {
+            self.abandon_charge(t);
+            return Page::Refused;
+        }
+        let Some(mut charging) = self.tasks[t].charging.take() else {
+            return self.first_try(t, soft);
+        };
+        loop {
+            match self.try_charge(t, &mut charging) {
+                Tried::Got(page) => return Page::Ready(page),
+                Tried::Gone => return Page::Refused,
+                Tried::Again => {}
+                Tried::Held(flow) => {
+                    self.tasks[t].charging = Some(charging);
+                    return Page::Held(flow);
+                }
+            }
+        }
+    }
+
+    fn first_try(&mut self, t: usize, soft: bool) -> Page {
+        let (memcg, node) = (self.tasks[t].memcg, self.tasks[t].node);
+        let charged = self.world.memcgs.try_charge(memcg, 1);
+        if charged.is_ok() {
+            if let Some(page) = self.world.alloc_page(node) {
+                self.note_high(t);
+                return Page::Ready(page);
+            }
+        }
+        let charging = Charging {
+            soft,
+            charged: charged.is_ok(),
+            scope: charged.err(),
+            group_retry: ChargeRetry::default(),
+            machine_retry: AllocRetry::default(),
+        };
+        self.start_reclaim(t, charging.scope);
+        self.tasks[t].charging = Some(Box::new(charging));
+        self.take_page(t, soft)
+    }
+
+    /// Reclaims in the group that is full, or for the machine.
+    fn start_reclaim(&mut self, t: usize, full: Option<MemcgId>) {
+        let reclaim = match full {
+            Some(group) => Reclaim::memcg(group, CHARGE_GOAL, Gfp::default()),
+            None => Reclaim::direct(self.tasks[t].node, NORMAL, 0, Gfp::default()),
+        };
+        self.begin_reclaim(t, reclaim);
+    }
+
+    fn try_charge(&mut self, t: usize, charging: &mut Charging) -> Tried {
+        if self.tasks[t].reclaim.is_some() {
+            return match self.reclaim_on(t) {
+                Progress::Held(flow) => Tried::Held(flow),
+                Progress::Done(reclaimed) => self.after_reclaim(t, charging, reclaimed),
+            };
+        }
+        if self.is_dying(t) {
+            self.give_charge_back(t, charging);
+            return Tried::Gone;
+        }
+        if !charging.charged {
+            if let Err(full) = self.world.memcgs.try_charge(self.tasks[t].memcg, 1) {
+                charging.scope = Some(full);
+                self.start_reclaim(t, Some(full));
+                return Tried::Again;
+            }
+            charging.charged = true;
+        }
+        match self.world.alloc_page(self.tasks[t].node) {
+            Some(page) => {
+                self.note_high(t);
+                Tried::Got(page)
+            }
+            None => {
+                charging.scope = None;
+                self.start_reclaim(t, None);
+                Tried::Again
+            }
+        }
+    }
+
+    fn after_reclaim(&mut self, t: usize, charging: &mut Charging, reclaimed: u64) -> Tried {
+        let room = match charging.scope {
+            Some(full) => self.world.memcgs.room(full) > 0,
+            None => self.world.zones.allows(self.tasks[t].node, NORMAL, 1, Mark::Min),
+        };
+        if room {
+            return Tried::Again;
+        }
+        if charging.soft {
+            self.give_charge_back(t, charging);
+            return Tried::Gone;
+        }
+        let next = match charging.scope {
+            Some(_) => charging.group_retry.next(reclaimed, room),
+            None => charging.machine_retry.next(reclaimed, self.could_satisfy(t)),
+        };
+        match next {
+            RetryStep::Oom => self.kill_for(t, charging),
+            RetryStep::Served | RetryStep::Reclaim => Tried::Again,
+        }
+    }
+
+    /// Would reclaiming everything reclaimable let an allocation succeed?
+    fn could_satisfy(&self, t: usize) -> bool {
+        let node = self.tasks[t].node;
+        let zones = (0..MAX_NR_ZONES as u8).map(|z| self.world.zones.view(node, Zone(z)));
+        let (free, min) = zones.fold((0, 0), |(free, min), z| (free + z.free, min + z.min));
+        let swap = self.world.swap.free_slots() > 0;
+        let reclaimable = |s: Sizes| {
+            let anon = if swap { s.inactive_anon + s.active_anon } else { 0 };
+            s.inactive_file + s.active_file + anon
+        };
+        free + self.all_sizes(node).map(reclaimable).sum::<u64>() > min
+    }
+
+    fn kill_for(&mut self, t: usize, charging: &mut Charging) -> Tried {
+        let scope = charging.scope.unwrap_or(MemcgId::ROOT);
+        self.world.memcgs.event(scope, Event::Oom);
+        charging.group_retry = ChargeRetry::default();
+        charging.machine_retry = AllocRetry::default();
+        if self.kill_largest(scope) {
+            return Tried::Again;
+        }
+        // Everybody who could be killed is dying already: their memory is on its way.
+        Tried::Held(Flow::Sleep(self.world.now + self.tick()))
+    }
+
+    fn give_charge_back(&mut self, t: usize, charging: &Charging) {
+        if charging.charged {
+            self.world.memcgs.uncharge(self.tasks[t].memcg, 1);
+        }
+    }
+
+    fn abandon_charge(&mut self, t: usize) {
+        if let Some(charging) = self.tasks[t].charging.take() {
+            self.give_charge_back(t, &charging);
+        }
+    }
+
+    #[inline]
+    fn note_high(&mut self, t: usize) {
+        if self.world.memcgs.over_high(self.tasks[t].memcg).is_some() {
+            self.tasks[t].over_high += 1;
+        }
+    }
+}
+
+enum Tried {
+    Got(FreshPage),
+    Gone,
+    Again,
+    Held(Flow),
+}

@@ -1,0 +1,115 @@
+//! What the processor is charged for each step of memory management (experiments §0.4), by name.
+//!
+//! Whole nanoseconds, except what happens once per page-table entry or per access: picoseconds.
+
+use mglru::types::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Processor time per step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Costs {
+    /// An access that finds its page mapped or cached, ps.
+    pub resident_access_ps: u64,
+    /// A page fault, without what it has to allocate or wait for, ns.
+    pub minor_fault_ns: u64,
+    /// Each page that fault-around maps besides, ns.
+    pub fault_around_page_ns: u64,
+    /// Allocating a page, ns.
+    pub alloc_ns: u64,
+    /// Judging one folio in reclaim, ns.
+    pub scan_ns: u64,
+    /// Walking the reverse map, per mapping, ns.
+    pub rmap_ns: u64,
+    /// Unmapping a folio, with the TLB flush, ns.
+    pub unmap_ns: u64,
+    /// Holding the lock of an lruvec, per folio, ns; holds of one lruvec do not overlap.
+    pub lru_lock_ns: u64,
+    /// Swapping a page in or out, besides what the device takes, ns.
+    pub swap_ns: u64,
+    /// Compressing a page into zram, ns.
+    pub zram_compress_ns: u64,
+    /// Decompressing a page out of zram, ns.
+    pub zram_decompress_ns: u64,
+    /// Recognising or making an all-zero page, ns.
+    pub zero_page_ns: u64,
+    /// Looking at a page-table entry in an aging walk, ps.
+    pub aging_pte_ps: u64,
+    /// Clearing a young bit, ps.
+    pub young_clear_ps: u64,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            resident_access_ps: 0,
+            minor_fault_ns: 500,
+            fault_around_page_ns: 200,
+            alloc_ns: 150,
+            scan_ns: 80,
+            rmap_ns: 400,
+            unmap_ns: 1_000,
+            lru_lock_ns: 50,
+            swap_ns: 800,
+            zram_compress_ns: 6_000,
+            zram_decompress_ns: 2_500,
+            zero_page_ns: 300,
+            aging_pte_ps: 4_000,
+            young_clear_ps: 20_000,
+        }
+    }
+}
+
+impl Costs {
+    /// No step costs anything: time passes on devices and in the workload alone.
+    pub fn free() -> Self {
+        Self {
+            resident_access_ps: 0,
+            minor_fault_ns: 0,
+            fault_around_page_ns: 0,
+            alloc_ns: 0,
+            scan_ns: 0,
+            rmap_ns: 0,
+            unmap_ns: 0,
+            lru_lock_ns: 0,
+            swap_ns: 0,
+            zram_compress_ns: 0,
+            zram_decompress_ns: 0,
+            zero_page_ns: 0,
+            aging_pte_ps: 0,
+            young_clear_ps: 0,
+        }
+    }
+
+    /// An aging walk over `entries`, of which `young` had their bit cleared; rounded up.
+    pub fn aging_walk(&self, entries: u64, young: u64) -> Nanos {
+        (entries * self.aging_pte_ps + young * self.young_clear_ps).div_ceil(1_000)
+    }
+
+    /// `accesses` that found their page; rounded up.
+    pub fn resident(&self, accesses: u64) -> Nanos {
+        (accesses * self.resident_access_ps).div_ceil(1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cost_can_be_set_by_name() {
+        let costs: Costs = toml::from_str("scan_ns = 81").unwrap();
+        assert_eq!(costs, Costs { scan_ns: 81, ..Costs::default() });
+        let unknown = toml::from_str::<Costs>("scan_nss = 1").unwrap_err().to_string();
+        assert!(unknown.contains("scan_nss"), "{unknown}");
+    }
+
+    #[test]
+    fn picoseconds_round_up_once_per_walk() {
+        let costs = Costs { aging_pte_ps: 1, young_clear_ps: 1_000, ..Costs::default() };
+        assert_eq!(costs.aging_walk(1, 0), 1);
+        assert_eq!(costs.aging_walk(1_000, 2), 3);
+        assert_eq!(Costs::default().aging_walk(512, 10), 2_248);
+        assert_eq!(Costs::free().aging_walk(512, 10) + Costs::free().resident(9), 0);
+    }
+}

@@ -1,0 +1,144 @@
+//! Bringing a window of pages into a file's cache: each hole gets a page, locked until its data
+//! has come; neighbours are read together (experiments §0.6).
+
+use mglru::folio::{Bit, FolioKind};
+use mglru::types::FolioId;
+use mglru::Entry;
+use mglru_workload::FileId;
+
+use crate::address_space::Owner;
+use crate::charge::Page;
+use crate::device::Io;
+use crate::disk::{DiskId, Purpose};
+use crate::machine::Machine;
+use crate::readahead::Plan;
+use crate::task::{Flow, FreshPage};
+
+/// A window under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    file: FileId,
+    next: u64,
+    end: u64,
+    /// First page brought in and not yet asked of the device; they run up to `next`.
+    run: u64,
+    mark: Option<u64>,
+    /// The page that must come; others are given up when memory is short.
+    wanted: Option<u64>,
+    /// For a page fault: accesses through the mapping say something about reuse.
+    fault: Option<bool>,
+}
+
+impl Fill {
+    /// The pages of a plan that lie inside the file.
+    pub fn new(
+        file: FileId,
+        plan: Plan,
+        pages: u64,
+        wanted: Option<u64>,
+        fault: Option<bool>,
+    ) -> Self {
+        let (next, end) = (plan.start, (plan.start + plan.pages).min(pages));
+        Self { file, next, end: end.max(next), run: next, mark: plan.mark, wanted, fault }
+    }
+
+    fn entry(&self) -> Entry {
+        self.fault.map_or(Entry::Plain, |recency| Entry::Fault { recency })
+    }
+}
+
+impl Machine {
+    /// Goes on with the task's window; [`Flow::Again`] when it is through.
+    pub(crate) fn fill_on(&mut self, t: usize) -> Flow {
+        let Some(mut fill) = self.tasks[t].fill else { return Flow::Again };
+        while fill.next < fill.end {
+            if self.world.files[fill.file as usize].cache.has(fill.next) {
+                self.submit_run(&mut fill);
+                fill.next += 1;
+                fill.run = fill.next;
+                continue;
+            }
+            let soft = fill.wanted != Some(fill.next);
+            match self.take_page(t, soft) {
+                Page::Ready(page) => self.fill_page(t, &mut fill, page),
+                Page::Refused => fill.end = fill.next,
+                Page::Held(flow) => {
+                    self.tasks[t].fill = Some(fill);
+                    return flow;
+                }
+            }
+        }
+        self.submit_run(&mut fill);
+        self.tasks[t].fill = None;
+        Flow::Again
+    }
+
+    fn fill_page(&mut self, t: usize, fill: &mut Fill, page: FreshPage) {
+        let index = fill.next;
+        if self.world.files[fill.file as usize].cache.has(index) {
+            // Somebody else brought it in while this task reclaimed.
+            self.world.give_page_back(self.tasks[t].memcg, page);
+            return;
+        }
+        let mark = fill.mark == Some(index);
+        self.insert_page(t, fill.file, index, page, fill.entry(), mark);
+        self.world.events.readahead_pages += u64::from(fill.wanted != Some(index));
+        fill.next += 1;
+    }
+
+    /// Caches a new page, locked: its data is still to come.
+    pub(crate) fn insert_page(
+        &mut self,
+        t: usize,
+        file: FileId,
+        index: u64,
+        page: FreshPage,
+        entry: Entry,
+        mark: bool,
+    ) -> FolioId {
+        let owner = Owner::File { file, page: index as u32 }.pack();
+        let memcg = self.tasks[t].memcg;
+        let FreshPage { node, zone } = page;
+        let folio = self.lru.new_folio(FolioKind::File, memcg, node, zone, 0, owner);
+        let flags = &mut self.lru.folios_mut()[folio].flags;
+        flags.set(Bit::LOCKED);
+        flags.put(Bit::READAHEAD, mark);
+        if let Some(shadow) = self.world.files[file as usize].cache.insert(index, folio) {
+            let in_fault = entry == Entry::Fault { recency: true };
+            self.lru.refault(folio, shadow, in_fault);
+        }
+        self.lru.add(folio, entry);
+        folio
+    }
+
+    /// Asks the device for the pages brought in since the last time.
+    fn submit_run(&mut self, fill: &mut Fill) {
+        if fill.run < fill.next {
+            self.submit_read(fill.file, fill.run, (fill.next - fill.run) as u32);
+            fill.run = fill.next;
+        }
+    }
+
+    /// Reads neighbouring pages of a file into their locked folios.
+    pub(crate) fn submit_read(&mut self, file: FileId, page: u64, pages: u32) {
+        let io = Io { write: false, lba_page: self.world.lba(file, page), pages };
+        if self.world.submit(DiskId::Files, io, Purpose::Read { file, page, pages }) {
+            self.end_read(file, page, pages);
+        }
+    }
+
+    /// Data has come: the pages are unlocked.
+    pub(crate) fn end_read(&mut self, file: FileId, page: u64, pages: u32) {
+        for index in page..page + u64::from(pages) {
+            let folio = self.world.files[file as usize].cache.folio(index);
+            self.unlock(folio.expect("a locked page stays cached"));
+        }
+    }
+
+    /// A dying task leaves its window: what was brought in is read all the same.
+    pub(crate) fn abandon_fill(&mut self, t: usize) {
+        if let Some(mut fill) = self.tasks[t].fill.take() {
+            self.submit_run(&mut fill);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Writeback at work: the flusher threads, what starts and ends a write, fsync, and the pauses of
+//! those who dirty pages too fast.
+
+use mglru::folio::Bit;
+use mglru::types::{FolioId, MemcgId, NodeId};
+use mglru_workload::FileId;
+
+use crate::address_space::Owner;
+use crate::agenda::Event;
+use crate::device::Io;
+use crate::dirty::{FileScan, Pause, Reason, Thresholds, group_available};
+use crate::disk::{DiskId, Purpose};
+use crate::machine::Machine;
+use crate::task::{Doing, Flow, Sync};
+use crate::writeback::Load;
+
+/// Pages a task dirties before it asks whether it must slow down.
+const DIRTY_BATCH: u32 = 32;
+
+impl Machine {
+    /// A page of a file is newer than the device.
+    pub(crate) fn dirty_page(&mut self, t: usize, folio: FolioId, file: FileId, page: u64) {
+        self.lru.set_dirty(folio);
+        let memcg = self.world.memcg_of(self.lru.folios()[folio].lruvec);
+        let now = self.world.now;
+        if let Some(at) = self.world.writeback.dirtied(file, page, memcg, now) {
+            self.world.agenda.push(at, Event::FlusherTick);
+        }
+        self.tasks[t].dirtied += 1;
+    }
+
+    /// The periodic look of the flushers.
+    pub(crate) fn flusher_tick(&mut self) {
+        if let Some(at) = self.world.writeback.tick(self.world.now) {
+            self.world.agenda.push(at, Event::FlusherTick);
+        }
+        self.world.wake_flusher_now();
+    }
+
+    /// The flushers write until all sleep, the device is full, or others are due.
+    pub(crate) fn run_flushers(&mut self) {
+        self.world.flusher_woken();
+        while self.world.files_device().has_room() {
+            let Some(memcg) = self.world.writeback.next_awake() else { return };
+            let above = self.is_above_background(memcg);
+            let now = self.world.now;
+            if let Some(run) = self.world.writeback.next_run(memcg, now, above) {
+                self.write_pages(run.file, run.page, run.pages);
+            }
+            if self.others_first() {
+                self.world.wake_flusher_now();
+                return;
+            }
+        }
+        self.flusher_waits = true;
+    }
+
+    fn is_above_background(&mut self, memcg: MemcgId) -> bool {
+        let own = self.group_load(memcg).is_some_and(|load| load.is_above_background());
+        own || self.machine_load().is_above_background()
+    }
+
+    /// Starts writing those of the pages that can be written.
+    pub(crate) fn write_pages(&mut self, file: FileId, first: u64, pages: u64) {
+        let mut start = None;
+        for page in first..first + pages {
+            if self.start_write(file, page) {
+                start.get_or_insert(page);
+            } else if let Some(from) = start.take() {
+                self.submit_write(file, from, page);
+            }
+        }
+        if let Some(from) = start {
+            self.submit_write(file, from, first + pages);
+        }
+    }
+
+    /// Takes one dirty page into writeback: it is clean and write-protected from now on.
+    fn start_write(&mut self, file: FileId, page: u64) -> bool {
+        let Some(folio) = self.world.files[file as usize].cache.folio(page) else { return false };
+        let flags = self.lru.folios()[folio].flags;
+        if !flags.has(Bit::DIRTY) || flags.has_any([Bit::WRITEBACK, Bit::LOCKED]) {
+            return false;
+        }
+        self.write_protect(folio);
+        self.lru.clean(folio);
+        self.lru.start_writeback(folio);
+        true
+    }
+
+    fn write_protect(&mut self, folio: FolioId) {
+        if !self.lru.folios()[folio].is_mapped() {
+            return;
+        }
+        let owner = Owner::unpack(self.lru.folios()[folio].owner);
+        for nth in 0..self.world.spaces.nr_mappings(owner) {
+            let Some((region, page)) = self.world.spaces.mapping(owner, nth) else { continue };
+            let table = &mut self.world.spaces.vma_mut(region).table;
+            if table.get(page).folio() == Some(folio) {
+                table.take_dirty(page);
+            }
+        }
+    }
+
+    fn submit_write(&mut self, file: FileId, from: u64, to: u64) {
+        let most = self.world.writeback.spec.request_pages();
+        for page in (from..to).step_by(most as usize) {
+            let pages = most.min(to - page) as u32;
+            let memcg = self.memcg_of_page(file, page);
+            let now = self.world.now;
+            self.world.writeback.started(file, page, pages, memcg, now);
+            let io = Io { write: true, lba_page: self.world.lba(file, page), pages };
+            let purpose = Purpose::Writeback { file, page, pages };
+            if self.world.submit(DiskId::Files, io, purpose) {
+                self.end_write(file, page, pages);
+            }
+        }
+    }
+
+    fn memcg_of_page(&self, file: FileId, page: u64) -> MemcgId {
+        let folio = self.world.files[file as usize].cache.folio(page);
+        let folio = folio.expect("a page under writeback stays cached");
+        self.world.memcg_of(self.lru.folios()[folio].lruvec)
+    }
+
+    /// Pages of a file are durable.
+    pub(crate) fn end_write(&mut self, file: FileId, page: u64, pages: u32) {
+        let memcg = self.memcg_of_page(file, page);
+        let now = self.world.now;
+        self.world.writeback.ended(file, pages, memcg, now);
+        for page in page..page + u64::from(pages) {
+            let folio = self.world.files[file as usize].cache.folio(page);
+            let folio = folio.expect("a page under writeback stays cached");
+            self.lru.end_writeback(folio);
+            self.wake_waiters(folio);
+        }
+        self.wake_throttled();
+        self.wake_syncing();
+        if std::mem::take(&mut self.flusher_waits) {
+            self.world.wake_flusher_now();
+        }
+    }
+
+    /// Writes a file (or every file) back and waits until that is done.
+    pub(crate) fn sync(&mut self, t: usize, sync: Sync) -> Flow {
+        let Some(file) = sync.files.clone().next() else { return Flow::Done };
+        if self.tasks[t].scan.is_none() && !sync.started {
+            self.tasks[t].scan = Some(FileScan::whole(&self.world.writeback.files, file));
+        }
+        while let Some(mut scan) = self.tasks[t].scan.take() {
+            if !self.world.files_device().has_room() {
+                self.tasks[t].scan = Some(scan);
+                return self.wait_for_writes(t);
+            }
+            let most = self.world.writeback.spec.request_pages();
+            if let Some((page, pages)) = scan.next(&self.world.writeback.files, most) {
+                self.write_pages(file, page, pages);
+                self.tasks[t].scan = Some(scan);
+            }
+        }
+        if self.world.writeback.under_way(file) > 0 {
+            self.tasks[t].doing = Doing::Sync(Sync { started: true, ..sync });
+            return self.wait_for_writes(t);
+        }
+        let files = sync.files.start + 1..sync.files.end;
+        self.tasks[t].doing = Doing::Sync(Sync { files, started: false });
+        Flow::Again
+    }
+
+    fn wait_for_writes(&mut self, t: usize) -> Flow {
+        self.syncing.push(t as u32);
+        Flow::Wait
+    }
+
+    fn wake_syncing(&mut self) {
+        for task in std::mem::take(&mut self.syncing) {
+            self.wake(task as usize);
+        }
+    }
+
+    /// A task that dirtied enough asks whether it must slow down. `Some`: it must.
+    pub(crate) fn balance_dirty(&mut self, t: usize) -> Option<Flow> {
+        if self.tasks[t].dirtied < DIRTY_BATCH && !self.tasks[t].held_dirty {
+            return None;
+        }
+        let memcg = self.tasks[t].memcg;
+        let (machine, group) = (self.machine_load(), self.group_load(memcg));
+        if machine.is_above_background() {
+            self.wake_background(None);
+        }
+        if group.is_some_and(|load| load.is_above_background()) {
+            self.wake_background(Some(memcg));
+        }
+        let dirtied = u64::from(std::mem::take(&mut self.tasks[t].dirtied));
+        let now = self.world.now;
+        let pause = self.world.writeback.pause(now, dirtied, memcg, machine, group);
+        self.tasks[t].held_dirty = matches!(pause, Pause::Hold(_));
+        match pause {
+            Pause::None => None,
+            Pause::Sleep(ns) | Pause::Hold(ns) => {
+                self.world.writeback.paused += ns;
+                Some(Flow::Sleep(now + ns))
+            }
+        }
+    }
+
+    fn wake_background(&mut self, memcg: Option<MemcgId>) {
+        self.world.writeback.wake(memcg, Reason::Background);
+        self.world.wake_flusher_now();
+    }
+
+    /// Dirty load of the machine.
+    pub(crate) fn machine_load(&self) -> Load {
+        let dirty = self.world.writeback.files.total();
+        let writeback = self.world.writeback.all_under_way();
+        let limits = self.world.writeback.spec.thresholds(self.available());
+        Load { dirty, writeback, limits }
+    }
+
+    /// Pages that could hold page cache.
+    fn available(&self) -> u64 {
+        let nodes = 0..self.world.zones.nodes() as u8;
+        let file = |node| self.all_sizes(NodeId(node)).map(|s| s.inactive_file + s.active_file);
+        let cached: u64 = nodes.flat_map(file).sum();
+        let all = self.world.zones.free_pages() + cached;
+        all.saturating_sub(self.world.zones.kept_back())
+    }
+
+    /// Dirty load of a group; the root, and groups without limits of their own, have none.
+    fn group_load(&self, memcg: MemcgId) -> Option<Load> {
+        let headroom = self.world.memcgs.room(memcg);
+        if !self.world.writeback.spec.per_group || headroom == u64::MAX {
+            return None;
+        }
+        let (dirty, writeback) = self.lru.memcg_write(memcg);
+        let file = self.file_pages(memcg);
+        let machine_dirty = self.world.writeback.files.total();
+        let available = group_available(file, dirty, headroom, self.available(), machine_dirty);
+        let limits: Thresholds = self.world.writeback.spec.thresholds(available);
+        Some(Load { dirty, writeback, limits })
+    }
+}

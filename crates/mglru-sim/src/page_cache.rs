@@ -1,0 +1,169 @@
+//! The page cache of one file: which page is in which folio, and what was remembered of pages
+//! that were evicted (spec §6).
+//!
+//! A slot is 64 bits: zero is a hole, the top bit marks a shadow, anything else is a folio. Slots
+//! past the highest one ever used do not exist. Shadows are kept until the slot is reused or
+//! truncated: nodes that hold only shadows are not shrunk.
+
+use mglru::types::FolioId;
+use mglru::workingset::Shadow;
+
+const SHADOW: u64 = 1 << 63;
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Never cached, or truncated.
+    Hole,
+    /// Cached.
+    Folio(FolioId),
+    /// Evicted.
+    Shadow(Shadow),
+}
+
+/// The page cache of one file.
+#[derive(Clone, Debug, Default)]
+pub struct PageCache {
+    slots: Vec<u64>,
+    cached: u64,
+}
+
+impl PageCache {
+    /// What page `index` holds.
+    #[inline]
+    pub fn get(&self, index: u64) -> Slot {
+        match self.slots.get(index as usize).copied().unwrap_or(0) {
+            0 => Slot::Hole,
+            bits if bits & SHADOW != 0 => Slot::Shadow(Shadow(bits & !SHADOW)),
+            bits => Slot::Folio(FolioId((bits - 1) as u32)),
+        }
+    }
+
+    /// The folio of page `index`, if cached.
+    #[inline]
+    pub fn folio(&self, index: u64) -> Option<FolioId> {
+        match self.get(index) {
+            Slot::Folio(folio) => Some(folio),
+            _ => None,
+        }
+    }
+
+    /// Is page `index` cached?
+    #[inline]
+    pub fn has(&self, index: u64) -> bool {
+        self.folio(index).is_some()
+    }
+
+    /// The raw word of a slot, to bring its cache line near before a batch of accesses.
+    #[inline]
+    pub fn peek(&self, index: u64) -> u64 {
+        self.slots.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// Caches a page and returns the shadow that stood in its place.
+    pub fn insert(&mut self, index: u64, folio: FolioId) -> Option<Shadow> {
+        let old = self.get(index);
+        debug_assert!(!matches!(old, Slot::Folio(_)), "page {index} is cached already");
+        self.grow(index);
+        self.slots[index as usize] = u64::from(folio.0) + 1;
+        self.cached += 1;
+        match old {
+            Slot::Shadow(shadow) => Some(shadow),
+            _ => None,
+        }
+    }
+
+    /// Takes a page out; an evicted one leaves its shadow.
+    pub fn remove(&mut self, index: u64, shadow: Option<Shadow>) {
+        debug_assert!(self.has(index), "page {index} is not cached");
+        self.slots[index as usize] = shadow.map_or(0, |s| s.0 | SHADOW);
+        self.cached -= 1;
+    }
+
+    /// Forgets the shadows from page `from` on; cached pages there must have been removed.
+    pub fn truncate(&mut self, from: u64) {
+        debug_assert!((from..self.end()).all(|i| !self.has(i)), "cached pages past {from}");
+        self.slots.truncate(usize::try_from(from).unwrap_or(usize::MAX));
+    }
+
+    /// Cached pages, in order, from `from` to before `to`.
+    pub fn folios(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, FolioId)> + '_ {
+        (from..to.min(self.end())).filter_map(|i| self.folio(i).map(|f| (i, f)))
+    }
+
+    /// Cached pages directly before `index`, counted up to `most`.
+    pub fn cached_before(&self, index: u64, most: u64) -> u64 {
+        let least = index.saturating_sub(most);
+        (least..index).rev().take_while(|&i| self.has(i)).count() as u64
+    }
+
+    /// The first page at or after `from` that is not cached.
+    pub fn next_hole(&self, from: u64) -> u64 {
+        (from..).find(|&i| !self.has(i)).unwrap_or(u64::MAX)
+    }
+
+    /// Pages cached.
+    pub fn cached(&self) -> u64 {
+        self.cached
+    }
+
+    /// One past the last slot in use.
+    pub fn end(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Makes room up to a page that is expected to be used, so that the array is not copied.
+    pub fn reserve(&mut self, pages: u64) {
+        if self.slots.is_empty() {
+            self.slots = vec![0; pages as usize];
+        }
+    }
+
+    fn grow(&mut self, index: u64) {
+        if index >= self.end() {
+            self.slots.resize(index as usize + 1, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eviction_leaves_a_shadow_and_refault_finds_it() {
+        let mut cache = PageCache::default();
+        assert_eq!(cache.insert(5, FolioId(0)), None);
+        assert_eq!((cache.get(5), cache.get(4)), (Slot::Folio(FolioId(0)), Slot::Hole));
+        cache.remove(5, Some(Shadow(0)));
+        assert_eq!((cache.get(5), cache.cached()), (Slot::Shadow(Shadow(0)), 0));
+        assert_eq!(cache.insert(5, FolioId(9)), Some(Shadow(0)));
+        cache.remove(5, None);
+        assert_eq!(cache.get(5), Slot::Hole);
+    }
+
+    #[test]
+    fn truncation_forgets_shadows() {
+        let mut cache = PageCache::default();
+        cache.insert(1, FolioId(1));
+        cache.insert(8, FolioId(8));
+        cache.remove(8, Some(Shadow(77)));
+        cache.truncate(2);
+        assert_eq!((cache.get(8), cache.end()), (Slot::Hole, 2));
+        assert!(cache.has(1));
+    }
+
+    #[test]
+    fn history_before_a_miss_is_counted_up_to_a_limit() {
+        let mut cache = PageCache::default();
+        for i in [0, 1, 2, 4, 5] {
+            cache.insert(i, FolioId(i as u32));
+        }
+        assert_eq!(cache.cached_before(6, 32), 2);
+        assert_eq!(cache.cached_before(3, 32), 3);
+        assert_eq!(cache.cached_before(3, 2), 2);
+        assert_eq!(cache.cached_before(0, 32), 0);
+        assert_eq!((cache.next_hole(0), cache.next_hole(4), cache.next_hole(9)), (3, 6, 9));
+        assert_eq!(cache.folios(1, 5).map(|(i, _)| i).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+}

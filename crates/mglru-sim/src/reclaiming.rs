@@ -1,0 +1,152 @@
+//! A task that reclaims: each step of the policy is one piece of its processor time, holds of an
+//! lruvec's lock do not overlap, and throttled tasks sleep until woken or timed out (spec §9.4).
+
+use mglru::types::{LruvecId, Nanos, NodeId};
+use mglru::{Reclaim, Step, Throttle, Wakes, Work};
+
+use crate::machine::Machine;
+use crate::task::Flow;
+
+/// What running a task's reclaim came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on later.
+    Held(Flow),
+    /// It is over: pages reclaimed.
+    Done(u64),
+}
+
+/// When each lruvec's lock is free again.
+#[derive(Clone, Debug, Default)]
+pub struct Locks {
+    free_at: Vec<Nanos>,
+    /// Time spent waiting for them, ns.
+    pub waited: Nanos,
+}
+
+impl Locks {
+    /// Takes a lock at `now` for `hold`; the time at which it is given back.
+    pub fn hold(&mut self, lruvec: LruvecId, now: Nanos, hold: Nanos) -> Nanos {
+        if self.free_at.len() <= lruvec.index() {
+            self.free_at.resize(lruvec.index() + 1, 0);
+        }
+        let free_at = &mut self.free_at[lruvec.index()];
+        let start = now.max(*free_at);
+        self.waited += start - now;
+        *free_at = start + hold;
+        *free_at
+    }
+}
+
+/// A task asleep in reclaim, and what may wake it early.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Throttled {
+    task: u32,
+    node: NodeId,
+    reason: Throttle,
+}
+
+impl Machine {
+    /// Enters reclaim: the task stalls for memory until it is over.
+    pub(crate) fn begin_reclaim(&mut self, t: usize, reclaim: Reclaim) {
+        self.begin_stall(t);
+        self.tasks[t].reclaim = Some(Box::new(reclaim));
+    }
+
+    /// Runs the task's reclaim until it is over, must wait, or others want their turn.
+    pub(crate) fn reclaim_on(&mut self, t: usize) -> Progress {
+        let mut reclaim = self.tasks[t].reclaim.take().expect("a reclaim is under way");
+        let held = loop {
+            let began = self.world.now;
+            let step = reclaim.step(&mut self.lru, &mut self.world);
+            match step {
+                Step::Again(work) => {
+                    self.pay(work);
+                    self.reclaim_ns += self.world.now - began;
+                    self.wake_throttled();
+                    if self.others_first() {
+                        break Flow::Busy;
+                    }
+                }
+                Step::Sleep { reason, at_most } => break self.throttle(t, reason, at_most),
+                Step::Done { reclaimed } => {
+                    self.reclaim_ns += self.world.now - began;
+                    self.wake_throttled();
+                    self.end_stall(t);
+                    return Progress::Done(reclaimed);
+                }
+            }
+        };
+        self.tasks[t].reclaim = Some(reclaim);
+        Progress::Held(held)
+    }
+
+    /// Spends the processor time of one step.
+    pub(crate) fn pay(&mut self, work: Work) {
+        let costs = &self.world.costs;
+        let hold = u64::from(work.held) * costs.lru_lock_ns;
+        let judged = u64::from(work.scanned) * costs.scan_ns;
+        if let Some(lruvec) = work.lruvec {
+            self.world.now = self.locks.hold(lruvec, self.world.now, hold);
+        }
+        self.world.spend(judged);
+    }
+
+    /// Is something due that comes before what the running task does next?
+    #[inline]
+    pub(crate) fn others_first(&self) -> bool {
+        self.world.agenda.peek_time().is_some_and(|at| at <= self.world.now)
+    }
+
+    fn throttle(&mut self, t: usize, reason: Throttle, at_most: Nanos) -> Flow {
+        let task = t as u32;
+        if let Throttle::Folio(folio) = reason {
+            self.wait_for(t, folio);
+            return Flow::Wait;
+        }
+        self.throttled.push(Throttled { task, node: self.tasks[t].node, reason });
+        Flow::Sleep(self.world.now + at_most)
+    }
+
+    /// A task wakes: if it was throttled, it is no longer.
+    pub(crate) fn unthrottle(&mut self, t: usize) {
+        self.throttled.retain(|x| x.task != t as u32);
+    }
+
+    /// Lets those throttled tasks go on whose reason has passed.
+    pub(crate) fn wake_throttled(&mut self) {
+        if self.throttled.is_empty() {
+            return;
+        }
+        for node in 0..self.world.zones.nodes() as u8 {
+            let wakes = self.lru.take_wakes(NodeId(node));
+            let is_woken = |x: &&Throttled| x.node.0 == node && released(x.reason, &wakes);
+            let woken: Vec<u32> = self.throttled.iter().filter(is_woken).map(|x| x.task).collect();
+            woken.into_iter().for_each(|task| self.wake(task as usize));
+        }
+    }
+}
+
+fn released(reason: Throttle, wakes: &Wakes) -> bool {
+    match reason {
+        Throttle::Writeback => wakes.writeback,
+        Throttle::Isolated => wakes.isolated,
+        Throttle::Noprogress => wakes.noprogress,
+        Throttle::Congested | Throttle::Folio(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_of_one_lock_do_not_overlap() {
+        let mut locks = Locks::default();
+        assert_eq!(locks.hold(LruvecId(3), 100, 50), 150);
+        assert_eq!(locks.hold(LruvecId(3), 120, 10), 160);
+        assert_eq!(locks.hold(LruvecId(0), 120, 10), 130);
+        assert_eq!(locks.hold(LruvecId(3), 200, 1), 201);
+        assert_eq!(locks.waited, 30);
+    }
+}

@@ -1,0 +1,61 @@
+//! The processors: as many tasks run at once as there are CPUs; the others queue, first come,
+//! first served.
+
+use std::collections::VecDeque;
+
+use mglru::types::Nanos;
+
+/// How long a task keeps a CPU that others want.
+pub const TIME_SLICE_NS: Nanos = 3_000_000;
+
+/// The CPUs and the queue before them.
+#[derive(Clone, Debug)]
+pub struct Sched {
+    idle: u32,
+    queue: VecDeque<u32>,
+}
+
+impl Sched {
+    /// A machine of `cpus` idle CPUs.
+    pub fn new(cpus: u32) -> Self {
+        Self { idle: cpus, queue: VecDeque::new() }
+    }
+
+    /// A task wants to run; `true`: it has a CPU now, otherwise it is queued.
+    pub fn enter(&mut self, task: u32) -> bool {
+        if self.idle > 0 && self.queue.is_empty() {
+            self.idle -= 1;
+            return true;
+        }
+        self.queue.push_back(task);
+        false
+    }
+
+    /// A CPU falls free; the task that gets it, if one waits.
+    pub fn leave(&mut self) -> Option<u32> {
+        let next = self.queue.pop_front();
+        self.idle += u32::from(next.is_none());
+        next
+    }
+
+    /// Does anybody wait for a CPU?
+    #[inline]
+    pub fn is_contended(&self) -> bool {
+        !self.queue.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_beyond_the_cpus_queue_in_order() {
+        let mut sched = Sched::new(2);
+        assert!(sched.enter(0) && sched.enter(1));
+        assert!(!sched.enter(2) && !sched.enter(3));
+        assert!(sched.is_contended());
+        assert_eq!([sched.leave(), sched.leave(), sched.leave()], [Some(2), Some(3), None]);
+        assert!(!sched.is_contended() && sched.enter(4) && !sched.enter(5));
+    }
+}

@@ -1,0 +1,130 @@
+//! The machine as data: everything a plan may say about it, under one name each, with defaults.
+//!
+//! [`MachineSpec::check`] turns what was written into what can be simulated, or says in one line
+//! which key is at fault; nothing after it validates values again.
+
+mod check;
+mod groups;
+mod ratio;
+mod size;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::costs::Costs;
+use crate::device::DeviceSpec;
+use crate::dirty::DirtySpec;
+use crate::swap::SwapSpec;
+use crate::zones::ZoneSpec;
+
+pub use self::check::SpecError;
+pub(crate) use self::check::{contradiction, in_range};
+pub use self::groups::GroupSpec;
+pub use self::ratio::Ratio;
+pub use self::size::Size;
+
+/// Bytes per page.
+pub const PAGE_SIZE: u64 = 4096;
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MachineSpec {
+    /// Memory of all nodes together.
+    pub memory: Size,
+    /// Processors.
+    pub cpus: u32,
+    /// NUMA nodes; memory and processors are spread evenly.
+    pub nodes: u32,
+    /// Zones of each node and their watermarks.
+    pub zones: ZoneSpec,
+    /// The device that files are on.
+    pub device: DeviceSpec,
+    /// Swap space.
+    pub swap: SwapSpec,
+    /// Processor time of each step.
+    pub costs: Costs,
+    /// Dirty limits and the flusher's times.
+    pub dirty: DirtySpec,
+    /// Longest readahead, KiB; 0: none.
+    pub readahead_kb: u32,
+    /// Window of pages mapped around a file fault, KiB; 4: the faulting page only.
+    pub fault_around_kb: u32,
+    /// Swap readahead: 2 to this power pages.
+    pub page_cluster: u32,
+    /// Longest time a task runs on before others get their turn, ns.
+    pub quantum_ns: u64,
+    /// A background reclaim thread runs on each node.
+    pub kswapd: bool,
+    /// Pages charged to a group at a time and kept per processor; 0: each page by itself.
+    pub charge_batch: u32,
+    /// Page tables and shadow entries are charged to their group.
+    pub charge_kernel: bool,
+    /// Swappiness of groups that have none of their own, 0 to 200.
+    pub swappiness: u8,
+    /// Limits of groups, by path (`/mongo`).
+    pub groups: BTreeMap<String, GroupSpec>,
+}
+
+impl Default for MachineSpec {
+    fn default() -> Self {
+        Self {
+            memory: Size(16 << 30),
+            cpus: 8,
+            nodes: 1,
+            zones: ZoneSpec::default(),
+            device: DeviceSpec::default(),
+            swap: SwapSpec::default(),
+            costs: Costs::default(),
+            dirty: DirtySpec::default(),
+            readahead_kb: 128,
+            fault_around_kb: 64,
+            page_cluster: 0,
+            quantum_ns: 20_000,
+            kswapd: true,
+            charge_batch: 0,
+            charge_kernel: false,
+            swappiness: 60,
+            groups: BTreeMap::new(),
+        }
+    }
+}
+
+impl MachineSpec {
+    /// The same machine with memory, swap, zones and limits `ratio` times as large, each to the
+    /// nearest page. Times, processors and readahead stay.
+    pub fn scaled(&self, ratio: f64) -> Self {
+        let mut spec = self.clone();
+        spec.memory = spec.memory.scaled(ratio);
+        spec.swap.size = spec.swap.size.map(|size| size.scaled(ratio));
+        spec.zones = spec.zones.scaled(ratio);
+        for group in spec.groups.values_mut() {
+            *group = group.scaled(ratio);
+        }
+        spec
+    }
+
+    /// Memory of all nodes, pages.
+    pub fn pages(&self) -> u64 {
+        self.memory.pages()
+    }
+
+    /// Longest readahead, pages.
+    pub fn readahead_pages(&self) -> u32 {
+        self.readahead_kb / 4
+    }
+
+    /// Window of fault-around, pages; at least 1.
+    pub fn fault_around_pages(&self) -> u32 {
+        (self.fault_around_kb / 4).max(1)
+    }
+
+    /// The limits of a group; none, where the plan gives none.
+    pub fn group(&self, name: &str) -> GroupSpec {
+        self.groups.get(name).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

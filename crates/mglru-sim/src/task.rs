@@ -1,0 +1,209 @@
+//! A task: what it does, what it waits for, and the pieces of work it has in hand.
+//!
+//! A task is data. Its current operation ([`Doing`]) may be held up by a window of pages being
+//! read ([`Fill`]) and that by a page being charged ([`Charging`]); each layer is resumed from the
+//! top until it is through, so nothing is ever left on a call stack while others run.
+
+use mglru::Reclaim;
+use mglru::types::{MemcgId, Nanos, NodeId, Zone};
+use mglru_workload::{Control, FileId, Op, RegionId};
+
+use crate::charge::Charging;
+use crate::dirty::FileScan;
+use crate::fill::Fill;
+
+/// What became of one step of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// There is more to do at once.
+    Again,
+    /// The operation is over.
+    Done,
+    /// The processor is needed for as long as the clock was advanced; others may run meanwhile.
+    Busy,
+    /// Nothing to do before this time.
+    Sleep(Nanos),
+    /// Nothing to do until somebody wakes the task.
+    Wait,
+}
+
+/// Where a task stands with the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// On a CPU, or about to be at the time of its event.
+    Running,
+    /// Wants a CPU.
+    Queued,
+    /// Asleep or waiting, off the CPU.
+    Blocked,
+    /// Ended.
+    Ended,
+}
+
+/// The operation a task is in, with its progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Between operations.
+    Nothing,
+    /// An access that faulted.
+    Fault(Fault),
+    /// A buffered read.
+    Read(Read),
+    /// A buffered write.
+    Write(Write),
+    /// Waiting for files to be written back.
+    Sync(Sync),
+    /// Dropping cached pages past the end of a file.
+    Truncate {
+        /// Which file.
+        file: FileId,
+        /// First page to go.
+        page: u64,
+    },
+    /// Using the CPU.
+    Compute {
+        /// Nanoseconds to go.
+        left: Nanos,
+    },
+    /// At a barrier.
+    Barrier {
+        /// Its number.
+        id: u32,
+    },
+    /// An administrator's command.
+    Control(Control),
+    /// Bringing its group below `memory.high`.
+    High {
+        /// Pages charged above the limit.
+        pages: u64,
+        /// Fruitless attempts left.
+        retries: u32,
+    },
+}
+
+/// A page fault under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which region.
+    pub region: RegionId,
+    /// Which page of it.
+    pub page: u32,
+    /// A store.
+    pub write: bool,
+    /// Data had to be read.
+    pub major: bool,
+}
+
+/// A buffered read under way. Pages are of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Which file.
+    pub file: FileId,
+    /// Next page to copy.
+    pub next: u64,
+    /// Last page to copy.
+    pub last: u64,
+    /// The page at which the descriptor's previous read ended: not marked accessed again.
+    pub counted: Option<u64>,
+}
+
+/// A buffered write under way. Positions are bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Which file.
+    pub file: FileId,
+    /// Next byte to write.
+    pub next: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+/// A wait for dirty pages to become durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sync {
+    /// Files to go, the first one under way.
+    pub files: std::ops::Range<FileId>,
+    /// The first one's pages have been handed to the device.
+    pub started: bool,
+}
+
+/// A page that is charged and allocated but holds nothing yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreshPage {
+    /// Its node.
+    pub node: NodeId,
+    /// Its zone.
+    pub zone: Zone,
+}
+
+/// A task.
+#[derive(Debug)]
+pub struct Task {
+    /// Address space, as an index into the machine's.
+    pub mm: u32,
+    /// Group that is charged.
+    pub memcg: MemcgId,
+    /// Node it runs on.
+    pub node: NodeId,
+    /// The run does not wait for it.
+    pub background: bool,
+    /// Where it stands with the scheduler.
+    pub state: State,
+    /// Names the current wait: an event of an earlier one is stale.
+    pub epoch: u32,
+    /// Operations fetched.
+    pub ops: Vec<Op>,
+    /// Next of them to begin.
+    pub next: usize,
+    /// The current operation.
+    pub doing: Doing,
+    /// The window of pages being brought in for it.
+    pub fill: Option<Fill>,
+    /// The page being charged for it.
+    pub charging: Option<Box<Charging>>,
+    /// The reclaim it is in.
+    pub reclaim: Option<Box<Reclaim>>,
+    /// The file it writes back.
+    pub scan: Option<FileScan>,
+    /// Pages dirtied since it last asked whether it must slow down.
+    pub dirtied: u32,
+    /// The dirty limit holds it.
+    pub held_dirty: bool,
+    /// Pages charged while its group was above `memory.high`.
+    pub over_high: u64,
+    /// When the current application operation began.
+    pub began: Nanos,
+    /// It stalls for memory.
+    pub stalled: bool,
+}
+
+impl Task {
+    /// A task that has not run yet.
+    pub fn new(mm: u32, memcg: MemcgId, node: NodeId, background: bool) -> Self {
+        Self {
+            mm,
+            memcg,
+            node,
+            background,
+            state: State::Blocked,
+            epoch: 0,
+            ops: Vec::new(),
+            next: 0,
+            doing: Doing::Nothing,
+            fill: None,
+            charging: None,
+            reclaim: None,
+            scan: None,
+            dirtied: 0,
+            held_dirty: false,
+            over_high: 0,
+            began: 0,
+            stalled: false,
+        }
+    }
+
+    /// Has it ended?
+    pub fn has_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+}

@@ -1,0 +1,259 @@
+//! Everything beneath the policy: address spaces, files, swap, memory, groups, devices and the
+//! clock. Reclaim asks it through [`Host`](mglru::host::Host); tasks act on it directly.
+//!
+//! Processor time is spent by moving the clock: while a task runs, [`World::now`] is its own
+//! time, and whatever the machine does on its behalf is charged by [`World::spend`].
+
+mod evict;
+mod harvest;
+mod host;
+mod memory;
+
+use mglru::types::{LruvecId, MemcgId, Nanos, NodeId};
+use mglru_workload::rng::Rng;
+use mglru_workload::{FileId, Layout};
+
+use crate::address_space::AddressSpaces;
+use crate::agenda::{Event, Waiters};
+use crate::costs::Costs;
+use crate::device::{Device, Io, SECTORS_PER_PAGE};
+use crate::disk::{Disk, DiskId, Purpose};
+use crate::event::Queue;
+use crate::memcg::Memcgs;
+use crate::page_cache::PageCache;
+use crate::readahead::{CachedPages, FileState};
+use crate::spec::{MachineSpec, PAGE_SIZE};
+use crate::stall::Stalls;
+use crate::swap::{Swap, SwapKind};
+use crate::task::FreshPage;
+use crate::writeback::Writeback;
+use crate::zones::Zones;
+
+use self::memory::SlotUse;
+
+/// Streams of random numbers that are the machine's own; workloads use small numbers.
+const RNG_LANE: u64 = 1 << 40;
+
+/// A file and what is open of it.
+#[derive(Clone, Debug, Default)]
+pub struct File {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Where it starts on the device, in pages.
+    pub lba: u64,
+    /// Its cached pages.
+    pub cache: PageCache,
+    /// The one open descriptor, shared by all that read it.
+    pub descriptor: FileState,
+}
+
+impl File {
+    /// Length in pages, a broken one included.
+    pub fn pages(&self) -> u64 {
+        self.bytes.div_ceil(PAGE_SIZE)
+    }
+}
+
+impl CachedPages for PageCache {
+    fn cached_before(&self, index: u64, most: u64) -> u64 {
+        PageCache::cached_before(self, index, most)
+    }
+
+    fn next_hole(&self, from: u64) -> u64 {
+        PageCache::next_hole(self, from)
+    }
+}
+
+/// What happened that no other part counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Page faults.
+    pub pgfault: u64,
+    /// Page faults that had to read.
+    pub pgmajfault: u64,
+    /// Pages brought in by readahead beyond those asked for.
+    pub readahead_pages: u64,
+    /// Pages allocated.
+    pub pgalloc: u64,
+    /// Pages given back.
+    pub pgfree: u64,
+}
+
+/// Everything beneath the policy.
+#[derive(Debug)]
+pub struct World {
+    /// The clock of whoever runs, ns.
+    pub now: Nanos,
+    /// Processor time of each step.
+    pub costs: Costs,
+    /// What is mapped where.
+    pub spaces: AddressSpaces,
+    /// Files, by number.
+    pub files: Vec<File>,
+    /// Swap space.
+    pub swap: Swap,
+    /// Groups: charges, limits, events.
+    pub memcgs: Memcgs,
+    /// Free memory.
+    pub zones: Zones,
+    /// Dirty pages and the limits on them.
+    pub writeback: Writeback,
+    /// Time lost to memory pressure.
+    pub stalls: Stalls,
+    /// What happens next.
+    pub agenda: Queue<Event>,
+    /// Tasks that wait for a folio.
+    pub waiters: Waiters,
+    /// What happened.
+    pub events: Events,
+    nr_nodes: u32,
+    slots: Vec<SlotUse>,
+    pool: Vec<FreshPage>,
+    files_disk: Disk,
+    swap_disk: Option<Disk>,
+    finished: Vec<Purpose>,
+    rng: Rng,
+    flusher_armed: bool,
+    kswapd_armed: Vec<bool>,
+}
+
+impl World {
+    /// A machine before anything ran. Groups and address spaces are added by the caller.
+    pub fn new(spec: &MachineSpec, layout: &Layout, seed: u64) -> Self {
+        let lane = |n| Rng::new(seed, RNG_LANE + n);
+        let swap_device = spec.swap.device.clone().unwrap_or_else(|| spec.device.clone());
+        let on_device = spec.swap.kind == SwapKind::Device;
+        Self {
+            now: 0,
+            costs: spec.costs.clone(),
+            spaces: AddressSpaces::default(),
+            files: place_files(layout),
+            swap: Swap::new(spec.swap.clone(), &spec.costs),
+            memcgs: Memcgs::new(spec.swappiness),
+            zones: Zones::new(spec),
+            writeback: Writeback::new(spec.dirty.clone(), layout.files.len()),
+            stalls: Stalls::new(),
+            agenda: Queue::new(),
+            waiters: Waiters::default(),
+            events: Events::default(),
+            nr_nodes: spec.nodes,
+            slots: Vec::new(),
+            pool: Vec::new(),
+            files_disk: Disk::new(Device::new(spec.device.clone(), lane(0))),
+            swap_disk: on_device.then(|| Disk::new(Device::new(swap_device, lane(1)))),
+            finished: Vec::new(),
+            rng: lane(2),
+            flusher_armed: false,
+            kswapd_armed: vec![!spec.kswapd; spec.nodes as usize],
+        }
+    }
+
+    /// Uses the processor.
+    #[inline]
+    pub fn spend(&mut self, ns: Nanos) {
+        self.now += ns;
+    }
+
+    /// The group that an lruvec's folios are charged to.
+    pub fn memcg_of(&self, lruvec: LruvecId) -> MemcgId {
+        MemcgId(lruvec.0 / self.nr_nodes)
+    }
+
+    /// The node of an lruvec.
+    pub fn node_of(&self, lruvec: LruvecId) -> NodeId {
+        NodeId((lruvec.0 % self.nr_nodes) as u8)
+    }
+
+    /// Asks a device. `true`: it is done already, on the caller's processor.
+    pub fn submit(&mut self, which: DiskId, io: Io, purpose: Purpose) -> bool {
+        let disk = match which {
+            DiskId::Files => &mut self.files_disk,
+            DiskId::Swap => self.swap_disk.as_mut().expect("only device swap does I/O"),
+        };
+        if let Some(cpu) = disk.submit(self.now, io, purpose) {
+            self.now += cpu;
+            return true;
+        }
+        if let Some(at) = disk.arm() {
+            self.agenda.push(at, Event::Disk(which));
+        }
+        false
+    }
+
+    /// Looks at a device and takes what it has finished.
+    pub fn take_finished(&mut self, which: DiskId) -> Vec<Purpose> {
+        let mut finished = std::mem::take(&mut self.finished);
+        let disk = match which {
+            DiskId::Files => &mut self.files_disk,
+            DiskId::Swap => self.swap_disk.as_mut().expect("only device swap does I/O"),
+        };
+        disk.complete(self.now, &mut finished);
+        if let Some(at) = disk.arm() {
+            self.agenda.push(at, Event::Disk(which));
+        }
+        finished
+    }
+
+    /// Gives the buffer of [`Self::take_finished`] back.
+    pub fn give_back(&mut self, mut finished: Vec<Purpose>) {
+        finished.clear();
+        self.finished = finished;
+    }
+
+    /// The device that files are on.
+    pub fn files_device(&self) -> &Device {
+        self.files_disk.device()
+    }
+
+    /// A page of a file on the device.
+    pub fn lba(&self, file: FileId, page: u64) -> u64 {
+        self.files[file as usize].lba + page
+    }
+
+    /// KiB read from and written to devices, swap included, as `pgpgin` and `pgpgout` count.
+    pub fn device_kib(&self) -> (u64, u64) {
+        let disks = std::iter::once(&self.files_disk).chain(&self.swap_disk);
+        let traffic = disks.map(|d| d.device().traffic());
+        let (sectors_in, sectors_out) =
+            traffic.fold((0, 0), |(i, o), t| (i + t.sectors_in, o + t.sectors_out));
+        let kib = |sectors| sectors * (PAGE_SIZE / 1024) / SECTORS_PER_PAGE;
+        (kib(sectors_in), kib(sectors_out))
+    }
+
+    /// Has the flusher look for work now, once.
+    pub fn wake_flusher_now(&mut self) {
+        if !self.flusher_armed {
+            self.flusher_armed = true;
+            self.agenda.push(self.now, Event::Flusher);
+        }
+    }
+
+    /// The flusher looks.
+    pub fn flusher_woken(&mut self) {
+        self.flusher_armed = false;
+    }
+
+    /// Has the node's kswapd look for work now, once.
+    pub fn wake_kswapd(&mut self, node: NodeId) {
+        if !std::mem::replace(&mut self.kswapd_armed[node.index()], true) {
+            self.agenda.push(self.now, Event::Kswapd(node));
+        }
+    }
+
+    /// The node's kswapd has gone to sleep.
+    pub fn kswapd_slept(&mut self, node: NodeId) {
+        self.kswapd_armed[node.index()] = false;
+    }
+}
+
+/// Files lie one after the other, with room for each to double.
+fn place_files(layout: &Layout) -> Vec<File> {
+    let mut lba = 0;
+    let place = |spec: &mglru_workload::FileSpec| {
+        let mut file = File { bytes: spec.bytes, lba, ..File::default() };
+        file.cache.reserve(file.pages());
+        lba += 2 * file.pages() + 1024;
+        file
+    };
+    layout.files.iter().map(place).collect()
+}

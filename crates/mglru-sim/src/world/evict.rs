@@ -1,0 +1,172 @@
+//! Carrying an eviction out: swap slot, unmapping, write, and the folio's release (spec §5.6).
+
+use mglru::folio::{Bit, Folios};
+use mglru::host::{Eviction, Outcome};
+use mglru::types::{FolioId, LruvecId};
+use mglru::workingset::Shadow;
+use mglru_workload::{Content, FileId, RegionId};
+
+use super::World;
+use crate::address_space::Owner;
+use crate::device::Io;
+use crate::disk::{DiskId, Purpose};
+use crate::page_table::Pte;
+use crate::swap::{Class, Slot};
+
+/// Marks a slot's shadow as present; a shadow has 63 bits and may be zero.
+const SHADOW_PRESENT: u64 = 1 << 63;
+
+impl World {
+    /// Brings one folio to where it can be freed.
+    pub(super) fn evict_folio(&mut self, folios: &mut Folios, eviction: &Eviction) -> Outcome {
+        let Eviction { folio, may_write, .. } = *eviction;
+        if folios[folio].flags.has(Bit::PINNED) {
+            return Outcome::Pinned;
+        }
+        match Owner::unpack(folios[folio].owner) {
+            Owner::File { file, page } => {
+                self.unmap_file_folio(folios, folio);
+                match (folios[folio].flags.has(Bit::DIRTY), may_write) {
+                    (false, _) => Outcome::Ready { wrote: false },
+                    (true, true) => self.write_file_folio(folios[folio].lruvec, file, page),
+                    (true, false) => Outcome::Dirty,
+                }
+            }
+            Owner::Anon { region, page } => {
+                let Some(slot) = self.slot_for(folios, folio) else { return Outcome::NoSwapSlot };
+                self.unmap_anon_folio(folios, folio, region, page, slot);
+                let dirty = folios[folio].flags.has(Bit::DIRTY) || !self.swap.is_stored(slot);
+                match (dirty, may_write) {
+                    (false, _) => Outcome::Ready { wrote: false },
+                    (true, true) => self.write_to_swap(folio, slot, self.class_of(region, page)),
+                    (true, false) => Outcome::Busy,
+                }
+            }
+        }
+    }
+
+    /// Reclaim itself writes one page of a file (rules up to 6.18).
+    fn write_file_folio(&mut self, lruvec: LruvecId, file: FileId, page: u32) -> Outcome {
+        let (page, memcg) = (u64::from(page), self.memcg_of(lruvec));
+        self.writeback.started(file, page, 1, memcg, self.now);
+        let io = Io { write: true, lba_page: self.lba(file, page), pages: 1 };
+        if self.submit(DiskId::Files, io, Purpose::Writeback { file, page, pages: 1 }) {
+            self.writeback.ended(file, 1, memcg, self.now);
+            return Outcome::Ready { wrote: true };
+        }
+        Outcome::WriteQueued
+    }
+
+    /// Removes every entry that maps a page of a file. A dirty entry implies a dirty folio, so
+    /// nothing is lost with it. Returns whether any entry in a mapping with recency was young.
+    pub(crate) fn unmap_file_folio(&mut self, folios: &mut Folios, folio: FolioId) -> bool {
+        let owner = Owner::unpack(folios[folio].owner);
+        let mut left = folios[folio].mapcount;
+        let mut young = false;
+        if left > 0 {
+            self.spend(self.costs.unmap_ns);
+        }
+        for nth in 0..self.spaces.nr_mappings(owner) {
+            if left == 0 {
+                break;
+            }
+            let Some((region, page)) = self.spaces.mapping(owner, nth) else { continue };
+            let vma = self.spaces.vma_mut(region);
+            let pte = vma.table.get(page);
+            if pte.folio() == Some(folio) {
+                young |= pte.is_young() && vma.recency;
+                vma.table.set(page, Pte::NONE);
+                left -= 1;
+            }
+        }
+        folios[folio].mapcount = left;
+        young
+    }
+
+    fn unmap_anon_folio(
+        &mut self,
+        folios: &mut Folios,
+        folio: FolioId,
+        region: RegionId,
+        page: u32,
+        slot: Slot,
+    ) {
+        let table = &mut self.spaces.vma_mut(region).table;
+        let pte = table.get(page);
+        if pte.folio() != Some(folio) {
+            return;
+        }
+        table.set(page, Pte::swap(slot));
+        folios[folio].mapcount = 0;
+        if pte.is_dirty() {
+            folios[folio].flags.set(Bit::DIRTY);
+        }
+        self.spend(self.costs.unmap_ns);
+    }
+
+    /// The folio's swap slot, a new one if it has none.
+    fn slot_for(&mut self, folios: &mut Folios, folio: FolioId) -> Option<Slot> {
+        if folios[folio].flags.has(Bit::SWAPCACHE) {
+            return Some(folios[folio].host);
+        }
+        let slot = self.take_slot(folios[folio].lruvec)?;
+        folios[folio].flags.set(Bit::SWAPCACHE);
+        folios[folio].host = slot;
+        self.set_swap_cache(slot, Some(folio));
+        Some(slot)
+    }
+
+    fn write_to_swap(&mut self, folio: FolioId, slot: Slot, class: Class) -> Outcome {
+        let transfer = self.swap.store(slot, class);
+        self.spend(transfer.cpu);
+        self.settle_pool();
+        if !transfer.io {
+            return Outcome::Ready { wrote: true };
+        }
+        let io = Io { write: true, lba_page: u64::from(slot), pages: 1 };
+        if self.submit(DiskId::Swap, io, Purpose::SwapOut(folio)) {
+            return Outcome::Ready { wrote: true };
+        }
+        Outcome::WriteQueued
+    }
+
+    /// What a page of an anonymous region holds.
+    pub(crate) fn class_of(&self, region: RegionId, page: u32) -> Class {
+        match self.spaces.vma(region).content {
+            Content::Zero => Class::Zero,
+            Content::Compressible => Class::Compressible,
+            Content::Mixed { per_mille } => {
+                let seed = u64::from(region) << 32 | u64::from(page);
+                let draw = mglru_workload::rng::splitmix(seed) % 1000;
+                if draw < u64::from(per_mille) {
+                    Class::Incompressible
+                } else {
+                    Class::Compressible
+                }
+            }
+        }
+    }
+
+    /// Takes a reclaimed folio out of its mapping and gives its memory back.
+    pub(super) fn release(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
+        let owner = Owner::unpack(folios[folio].owner);
+        match owner {
+            Owner::File { file, page } => {
+                self.files[file as usize].cache.remove(u64::from(page), Some(shadow));
+            }
+            Owner::Anon { .. } => {
+                let slot = folios[folio].host;
+                folios[folio].flags.clear(Bit::SWAPCACHE);
+                self.swap.set_shadow(slot, shadow.0 | SHADOW_PRESENT);
+                self.set_swap_cache(slot, None);
+            }
+        }
+        self.uncharge(folios, folio);
+    }
+
+    /// The shadow that stands in a swap slot.
+    pub(crate) fn swap_shadow(&self, slot: Slot) -> Option<Shadow> {
+        let word = self.swap.shadow(slot);
+        (word & SHADOW_PRESENT != 0).then_some(Shadow(word & !SHADOW_PRESENT))
+    }
+}

@@ -1,0 +1,134 @@
+//! Accessed bits, as reclaim collects them: by page table and by reverse map (spec §4.3, §4.4).
+
+use mglru::folio::Folios;
+use mglru::host::{Around, Harvest, RmapHarvest, Va, YoungPte};
+use mglru::types::{FolioId, LruvecId, MmId};
+use mglru_workload::RegionId;
+
+use super::World;
+use crate::address_space::{Owner, Vma, split, va};
+use crate::page_table::PageTable;
+
+impl World {
+    /// Tests and clears the accessed bits under one PMD for folios of one lruvec.
+    pub(super) fn harvest_table(
+        &mut self,
+        at: Va,
+        lruvec: LruvecId,
+        folios: &Folios,
+        out: &mut Harvest,
+    ) {
+        let (region, page) = split(at);
+        let table = PageTable::table_of(page);
+        let vma = self.spaces.vma_mut(region);
+        vma.table.clear_table_young(table);
+        let pages = vma.table.table_pages(table);
+        out.entries = harvest_range(vma, pages, lruvec, folios, None, &mut out.young);
+        let spent = self.costs.aging_walk(u64::from(out.entries), out.young.len() as u64);
+        self.spend(spent);
+    }
+
+    /// Tests and clears the accessed bits of every entry that maps `folio`; mappings without
+    /// recency have nothing to say.
+    pub(super) fn harvest_mappings(
+        &mut self,
+        folio: FolioId,
+        window: u32,
+        folios: &Folios,
+        out: &mut RmapHarvest,
+    ) {
+        let owner = Owner::unpack(folios[folio].owner);
+        let mut left = folios[folio].mapcount;
+        for nth in 0..self.spaces.nr_mappings(owner) {
+            if left == 0 {
+                break;
+            }
+            let Some((region, page)) = self.spaces.mapping(owner, nth) else { continue };
+            if self.spaces.vma(region).table.get(page).folio() == Some(folio) {
+                left -= 1;
+                self.harvest_mapping(folio, region, page, window, folios, out);
+            }
+        }
+    }
+
+    fn harvest_mapping(
+        &mut self,
+        folio: FolioId,
+        region: RegionId,
+        page: u32,
+        window: u32,
+        folios: &Folios,
+        out: &mut RmapHarvest,
+    ) {
+        self.spend(self.costs.rmap_ns);
+        let vma = self.spaces.vma_mut(region);
+        out.locked |= vma.locked;
+        out.exec |= vma.exec;
+        if !vma.recency || !vma.table.take_young(page).is_young() {
+            return;
+        }
+        out.referenced += 1;
+        if window > 1 && !vma.locked {
+            self.look_around(folio, region, page, window, folios, out);
+        }
+    }
+
+    fn look_around(
+        &mut self,
+        folio: FolioId,
+        region: RegionId,
+        page: u32,
+        window: u32,
+        folios: &Folios,
+        out: &mut RmapHarvest,
+    ) {
+        let vma = self.spaces.vma_mut(region);
+        let pages = vma.table.table_pages(PageTable::table_of(page));
+        let width = window.min(pages.end - pages.start);
+        if width <= 1 {
+            return;
+        }
+        let start = page.saturating_sub(width / 2).clamp(pages.start, pages.end - width);
+        let lruvec = folios[folio].lruvec;
+        let before = out.neighbours.len();
+        let entries = harvest_range(
+            vma,
+            start..start + width,
+            lruvec,
+            folios,
+            Some(page),
+            &mut out.neighbours,
+        );
+        let found = (out.neighbours.len() - before) as u32;
+        let mm = self.spaces.mm(self.spaces.vma(region).mm).id;
+        let young = found + 1;
+        out.around.push(Around { mm, at: va(region, pages.start), entries, young });
+        let spent = self.costs.aging_walk(u64::from(entries), u64::from(found));
+        self.spend(spent);
+    }
+}
+
+/// Collects young entries of one lruvec, `except` one; returns how many entries are present.
+fn harvest_range(
+    vma: &mut Vma,
+    pages: std::ops::Range<u32>,
+    lruvec: LruvecId,
+    folios: &Folios,
+    except: Option<u32>,
+    out: &mut Vec<YoungPte>,
+) -> u32 {
+    let mut entries = 0;
+    for page in pages {
+        let pte = vma.table.get(page);
+        entries += u32::from(pte.is_present());
+        if !pte.is_young() || Some(page) == except {
+            continue;
+        }
+        let Some(folio) = pte.folio() else { continue };
+        if folios[folio].lruvec == lruvec {
+            vma.table.take_young(page);
+            out.push(YoungPte { folio, dirty: pte.is_dirty() });
+        }
+    }
+    entries
+}

@@ -1,0 +1,121 @@
+//! Pages and swap slots: taken, charged and given back.
+
+use mglru::folio::Folios;
+use mglru::types::{FolioId, LruvecId, MemcgId, NodeId};
+
+use super::World;
+use crate::swap::Slot;
+use crate::task::FreshPage;
+use crate::zones::{Mark, NORMAL};
+
+const NONE: FolioId = FolioId(u32::MAX);
+
+/// What the machine knows of a swap slot in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotUse {
+    /// The folio that holds its page, or [`NONE`].
+    folio: FolioId,
+    /// Who is charged for it.
+    memcg: MemcgId,
+}
+
+impl World {
+    /// Takes a free page near `node`, waking kswapd where memory is low. `None`: free memory is
+    /// below the minimum everywhere, and the caller has to reclaim.
+    pub(crate) fn alloc_page(&mut self, node: NodeId) -> Option<FreshPage> {
+        let low = self.zones.alloc(node, NORMAL, 1, Mark::Low);
+        let got = low.or_else(|| {
+            self.wake_low_nodes();
+            self.zones.alloc(node, NORMAL, 1, Mark::Min)
+        });
+        self.taken(got)
+    }
+
+    /// Takes a free page whatever the watermarks: for one that is about to die.
+    pub(crate) fn alloc_page_anyway(&mut self, node: NodeId) -> Option<FreshPage> {
+        let got = self.zones.alloc(node, NORMAL, 1, Mark::None);
+        self.taken(got)
+    }
+
+    fn taken(&mut self, got: Option<(NodeId, mglru::types::Zone)>) -> Option<FreshPage> {
+        let (node, zone) = got?;
+        self.events.pgalloc += 1;
+        self.spend(self.costs.alloc_ns);
+        Some(FreshPage { node, zone })
+    }
+
+    fn wake_low_nodes(&mut self) {
+        for node in 0..self.zones.nodes() as u8 {
+            if self.zones.wants_kswapd(NodeId(node), NORMAL) {
+                self.wake_kswapd(NodeId(node));
+            }
+        }
+    }
+
+    /// Gives back a page that never held anything.
+    pub(crate) fn give_page_back(&mut self, memcg: MemcgId, page: FreshPage) {
+        self.memcgs.uncharge(memcg, 1);
+        self.zones.free(page.node, page.zone, 1);
+        self.events.pgfree += 1;
+    }
+
+    /// Gives a folio's memory back, and its swap slot if it still has one.
+    pub(crate) fn uncharge(&mut self, folios: &Folios, folio: FolioId) {
+        let folio = &folios[folio];
+        let (memcg, node) = (self.memcg_of(folio.lruvec), self.node_of(folio.lruvec));
+        self.memcgs.uncharge(memcg, folio.pages());
+        self.zones.free(node, folio.flags.zone(), folio.pages());
+        self.events.pgfree += folio.pages();
+    }
+
+    /// Takes a swap slot for a page of this lruvec, if its group may and there is one.
+    pub(super) fn take_slot(&mut self, lruvec: LruvecId) -> Option<Slot> {
+        let memcg = self.memcg_of(lruvec);
+        if self.swap.free_slots() == 0 || !self.memcgs.try_charge_swap(memcg, 1) {
+            return None;
+        }
+        let slot = self.swap.alloc_slot().expect("a slot is free");
+        let least = slot as usize + 1;
+        if self.slots.len() < least {
+            self.slots.resize(least, SlotUse { folio: NONE, memcg });
+        }
+        self.slots[slot as usize] = SlotUse { folio: NONE, memcg };
+        Some(slot)
+    }
+
+    /// Frees a swap slot, with what it holds.
+    pub(crate) fn free_slot(&mut self, slot: Slot) {
+        self.swap.free(slot);
+        self.memcgs.uncharge_swap(self.slots[slot as usize].memcg, 1);
+        self.settle_pool();
+    }
+
+    /// The folio that holds a slot's page, if it is in memory.
+    pub(crate) fn swap_cache(&self, slot: Slot) -> Option<FolioId> {
+        Some(self.slots[slot as usize].folio).filter(|&folio| folio != NONE)
+    }
+
+    /// Records which folio holds a slot's page.
+    pub(crate) fn set_swap_cache(&mut self, slot: Slot, folio: Option<FolioId>) {
+        self.slots[slot as usize].folio = folio.unwrap_or(NONE);
+    }
+
+    /// Lets the memory of the zram pool follow what is stored in it. A pool that cannot grow now
+    /// catches up later: reclaim may use the last page.
+    pub(crate) fn settle_pool(&mut self) {
+        let wanted = self.swap.pool_pages() as usize;
+        while self.pool.len() < wanted {
+            let page = self.zones.alloc(NodeId(0), NORMAL, 1, Mark::None);
+            let Some((node, zone)) = page else { return };
+            self.pool.push(FreshPage { node, zone });
+        }
+        for page in self.pool.drain(wanted..) {
+            self.zones.free(page.node, page.zone, 1);
+        }
+    }
+
+    /// Pages the zram pool has.
+    pub fn pool_pages(&self) -> u64 {
+        self.pool.len() as u64
+    }
+}

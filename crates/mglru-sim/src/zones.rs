@@ -1,0 +1,322 @@
+//! Zones of each node: free pages and the watermarks that say who may take them. Sizes are pages.
+//!
+//! Watermarks follow the kernel's documented defaults: over all nodes the minimum is
+//! `sqrt(16 · memory in KiB)` KiB (between 128 KiB and 256 MiB), shared out by size;
+//! `low` and `high` lie one and two steps above, a step being a quarter of the minimum or
+//! `watermark_scale` ten-thousandths of the zone, whichever is more. An allocation that could have
+//! used a higher zone must leave a reserve in the lower ones.
+
+use mglru::host::ZoneView;
+use mglru::types::{MAX_NR_ZONES, NodeId, Zone};
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{MachineSpec, PAGE_SIZE, Size};
+
+/// Memory that devices with 32-bit addresses can reach.
+pub const DMA32: Zone = Zone(1);
+/// All other memory; what nearly every allocation asks for.
+pub const NORMAL: Zone = Zone(2);
+
+/// A lower zone keeps back this share (one in so many pages) of the higher zones' size.
+const RESERVE_RATIO: u64 = 256;
+const MIN_FREE_KIB: (u64, u64) = (128, 256 << 10);
+const KIB_PER_PAGE: u64 = PAGE_SIZE / 1_024;
+
+/// Zones of each node and their watermarks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ZoneSpec {
+    /// Size of the DMA32 zone, on the first node; 0: there is none.
+    pub dma32: Size,
+    /// Steps between watermarks are at least so many ten-thousandths of the zone.
+    pub watermark_scale: u32,
+    /// Minimum over all zones (`vm.min_free_kbytes`); `None`: by the size of memory.
+    pub min_free: Option<Size>,
+}
+
+impl Default for ZoneSpec {
+    fn default() -> Self {
+        Self { dma32: Size(0), watermark_scale: 10, min_free: None }
+    }
+}
+
+impl ZoneSpec {
+    /// The same zones `ratio` times as large.
+    pub fn scaled(&self, ratio: f64) -> Self {
+        let min_free = self.min_free.map(|size| size.scaled(ratio));
+        Self { dma32: self.dma32.scaled(ratio), min_free, ..self.clone() }
+    }
+}
+
+/// How deep an allocation may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// To the last page: a reclaimer's own needs.
+    None,
+    /// Down to `min`: after waking kswapd.
+    Min,
+    /// Down to `low`: an ordinary allocation's first try.
+    Low,
+    /// Down to `high`.
+    High,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ZoneState {
+    view: ZoneView,
+    /// What an allocation for the highest zone `i` must leave here besides its mark.
+    reserve: [u64; MAX_NR_ZONES],
+}
+
+/// The free memory of the machine.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    nodes: Vec<[ZoneState; MAX_NR_ZONES]>,
+}
+
+impl Zones {
+    /// All memory free.
+    pub fn new(spec: &MachineSpec) -> Self {
+        let mut zones = Self { nodes: Vec::new() };
+        let (nodes, total) = (u64::from(spec.nodes), spec.pages());
+        for node in 0..nodes {
+            let pages = total / nodes + u64::from(node < total % nodes);
+            let dma32 = if node == 0 { spec.zones.dma32.pages().min(pages) } else { 0 };
+            zones.nodes.push(sized(&[(DMA32, dma32), (NORMAL, pages - dma32)]));
+        }
+        zones.set_watermarks(&spec.zones, total);
+        zones
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// A zone, as the policy core sees it. A zone that does not exist has no pages.
+    pub fn view(&self, node: NodeId, zone: Zone) -> ZoneView {
+        self.nodes[node.index()][zone.index()].view
+    }
+
+    /// Takes `pages` for an allocation that may use zones up to `highest`: on the task's own node
+    /// first, highest zone first, then on the other nodes in order. `None`: every zone would fall
+    /// to its mark or below.
+    pub fn alloc(
+        &mut self,
+        node: NodeId,
+        highest: Zone,
+        pages: u64,
+        mark: Mark,
+    ) -> Option<(NodeId, Zone)> {
+        let nodes = self.nodes.len();
+        for step in 0..nodes {
+            let near = NodeId(((node.index() + step) % nodes) as u8);
+            if let Some(zone) = self.alloc_on(near, highest, pages, mark) {
+                return Some((near, zone));
+            }
+        }
+        None
+    }
+
+    /// Takes `pages` on one node alone.
+    #[inline]
+    pub fn alloc_on(
+        &mut self,
+        node: NodeId,
+        highest: Zone,
+        pages: u64,
+        mark: Mark,
+    ) -> Option<Zone> {
+        for zone in (0..=highest.index()).rev() {
+            let state = &mut self.nodes[node.index()][zone];
+            if state.allows(highest, pages, mark) {
+                state.view.free -= pages;
+                return Some(Zone(zone as u8));
+            }
+        }
+        None
+    }
+
+    /// Gives `pages` back.
+    ///
+    /// # Panics
+    /// When the zone would have more free pages than pages.
+    pub fn free(&mut self, node: NodeId, zone: Zone, pages: u64) {
+        let view = &mut self.nodes[node.index()][zone.index()].view;
+        view.free += pages;
+        assert!(view.free <= view.managed, "more pages freed than {node:?} {zone:?} has");
+    }
+
+    /// Could `pages` be taken on this node?
+    pub fn allows(&self, node: NodeId, highest: Zone, pages: u64, mark: Mark) -> bool {
+        let zones = &self.nodes[node.index()];
+        zones[..=highest.index()].iter().any(|zone| zone.allows(highest, pages, mark))
+    }
+
+    /// No zone of the node is above `low`: kswapd is to run.
+    pub fn wants_kswapd(&self, node: NodeId, highest: Zone) -> bool {
+        !self.allows(node, highest, 0, Mark::Low)
+    }
+
+    /// Some zone of the node is above `high`: kswapd may sleep.
+    pub fn is_balanced(&self, node: NodeId, highest: Zone) -> bool {
+        self.allows(node, highest, 0, Mark::High)
+    }
+
+    /// Free pages of a node.
+    pub fn free_on(&self, node: NodeId) -> u64 {
+        self.nodes[node.index()].iter().map(|zone| zone.view.free).sum()
+    }
+
+    /// Free pages of the machine.
+    pub fn free_pages(&self) -> u64 {
+        self.each().map(|zone| zone.view.free).sum()
+    }
+
+    /// Pages of the machine.
+    pub fn managed_pages(&self) -> u64 {
+        self.each().map(|zone| zone.view.managed).sum()
+    }
+
+    /// Pages kept back from use by the high watermarks: not counted as available to dirty pages.
+    pub fn kept_back(&self) -> u64 {
+        self.each().map(|zone| zone.view.high).sum()
+    }
+
+    fn each(&self) -> impl Iterator<Item = &ZoneState> {
+        self.nodes.iter().flatten()
+    }
+
+    fn set_watermarks(&mut self, spec: &ZoneSpec, total: u64) {
+        let kib = total * KIB_PER_PAGE;
+        let by_size = || (16 * kib).isqrt().clamp(MIN_FREE_KIB.0, MIN_FREE_KIB.1) / KIB_PER_PAGE;
+        let min_free = spec.min_free.map_or_else(by_size, Size::pages);
+        for zone in self.nodes.iter_mut().flatten() {
+            let view = &mut zone.view;
+            view.min = share(min_free, view.managed, total);
+            let step = share(view.managed, u64::from(spec.watermark_scale), 10_000);
+            let step = step.max(view.min / 4);
+            view.low = view.min + step;
+            view.high = view.low + step;
+        }
+    }
+}
+
+impl ZoneState {
+    #[inline]
+    fn allows(&self, highest: Zone, pages: u64, mark: Mark) -> bool {
+        let view = &self.view;
+        let keep = match mark {
+            Mark::None => return view.free >= pages && view.managed > 0,
+            Mark::Min => view.min,
+            Mark::Low => view.low,
+            Mark::High => view.high,
+        };
+        view.free > keep + self.reserve[highest.index()] + pages
+    }
+}
+
+fn sized(sizes: &[(Zone, u64)]) -> [ZoneState; MAX_NR_ZONES] {
+    let mut zones = [ZoneState::default(); MAX_NR_ZONES];
+    for &(zone, pages) in sizes {
+        zones[zone.index()].view = ZoneView { managed: pages, free: pages, ..ZoneView::default() };
+    }
+    for zone in 0..MAX_NR_ZONES {
+        for highest in zone + 1..MAX_NR_ZONES {
+            let higher = zones[zone + 1..=highest].iter().map(|zone| zone.view.managed);
+            zones[zone].reserve[highest] = higher.sum::<u64>() / RESERVE_RATIO;
+        }
+    }
+    zones
+}
+
+fn share(of: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(of) * u128::from(part) / u128::from(whole.max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: NodeId = NodeId(0);
+
+    fn zones(memory: u64, nodes: u32, dma32: u64, watermark_scale: u32) -> Zones {
+        let zones = ZoneSpec { dma32: Size(dma32), watermark_scale, ..ZoneSpec::default() };
+        Zones::new(&MachineSpec { memory: Size(memory), nodes, zones, ..MachineSpec::default() })
+    }
+
+    #[test]
+    fn watermarks_of_a_gibibyte() {
+        // sqrt(16 · 1048576) KiB = 4096 KiB = 1024 pages.
+        let view = zones(1 << 30, 1, 0, 0).view(NODE, NORMAL);
+        assert_eq!((view.min, view.low, view.high), (1_024, 1_280, 1_536));
+        let large = zones(128 << 30, 1, 0, 10).view(NODE, NORMAL);
+        assert_eq!(large.min, 46_340 / 4);
+        assert_eq!(large.low - large.min, 33_554, "a thousandth of the zone");
+    }
+
+    #[test]
+    fn nodes_share_memory_and_minimum() {
+        let zones = zones((1 << 30) + PAGE_SIZE, 2, 0, 0);
+        let views = [0, 1].map(|node| zones.view(NodeId(node), NORMAL));
+        assert_eq!(views.map(|view| view.managed), [131_073, 131_072]);
+        assert_eq!(views[1].min, 511);
+        assert_eq!((zones.managed_pages(), zones.free_pages()), (262_145, 262_145));
+    }
+
+    #[test]
+    fn marks_stop_allocations_in_turn() {
+        let mut zones = zones(1 << 30, 1, 0, 0);
+        let mut take =
+            |mark| (0..).take_while(|_| zones.alloc(NODE, NORMAL, 1, mark).is_some()).count();
+        assert_eq!(take(Mark::High), 262_144 - 1_537);
+        assert_eq!([Mark::Low, Mark::Min].map(&mut take), [256, 256]);
+        assert_eq!((take(Mark::None), take(Mark::None)), (1_025, 0));
+    }
+
+    #[test]
+    fn kswapd_runs_below_low_until_above_high() {
+        let mut zones = zones(1 << 30, 1, 0, 0);
+        assert!(zones.is_balanced(NODE, NORMAL));
+        zones.alloc(NODE, NORMAL, 262_144 - 1_281, Mark::None).unwrap();
+        assert!(!zones.wants_kswapd(NODE, NORMAL) && !zones.is_balanced(NODE, NORMAL));
+        zones.alloc(NODE, NORMAL, 1, Mark::None).unwrap();
+        assert!(zones.wants_kswapd(NODE, NORMAL));
+        zones.free(NODE, NORMAL, 256);
+        assert!(!zones.is_balanced(NODE, NORMAL));
+        zones.free(NODE, NORMAL, 1);
+        assert!(zones.is_balanced(NODE, NORMAL));
+    }
+
+    #[test]
+    fn lower_zones_come_last_and_keep_a_reserve() {
+        let mut zones = zones(8 << 30, 1, 1 << 30, 0);
+        let normal = zones.view(NODE, NORMAL).managed;
+        assert_eq!(zones.alloc(NODE, NORMAL, 1, Mark::Low), Some((NODE, NORMAL)));
+        assert_eq!(zones.alloc(NODE, DMA32, 1, Mark::Low), Some((NODE, DMA32)));
+        let rest = zones.view(NODE, NORMAL).free;
+        zones.alloc(NODE, NORMAL, rest, Mark::None).unwrap();
+        let free = zones.view(NODE, DMA32).free;
+        let low = zones.view(NODE, DMA32).low;
+        let usable = free - low - normal / 256 - 1;
+        assert_eq!(zones.alloc(NODE, NORMAL, usable + 1, Mark::Low), None);
+        assert_eq!(zones.alloc(NODE, NORMAL, usable, Mark::Low), Some((NODE, DMA32)));
+        assert!(zones.allows(NODE, DMA32, 1, Mark::Low), "its own allocations need none");
+    }
+
+    #[test]
+    fn a_full_node_falls_back_to_the_next() {
+        let mut zones = zones(1 << 30, 3, 0, 0);
+        let (second, third) = (NodeId(1), NodeId(2));
+        let all = zones.free_on(second);
+        assert_eq!(zones.alloc(second, NORMAL, all, Mark::None), Some((second, NORMAL)));
+        assert_eq!(zones.alloc(second, NORMAL, 1, Mark::Low), Some((third, NORMAL)));
+        assert_eq!(zones.alloc_on(second, NORMAL, 1, Mark::None), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "more pages freed")]
+    fn pages_are_conserved() {
+        zones(1 << 30, 1, 0, 0).free(NODE, NORMAL, 1);
+    }
+}

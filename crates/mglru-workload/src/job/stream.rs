@@ -1,0 +1,71 @@
+//! A stream of a job: a pattern over a range of a region's pages, with its own random numbers and
+//! position for the whole job.
+
+use crate::rng::Rng;
+use crate::sampler::{Sampler, is_write};
+
+/// How a stream chooses pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Uniformly.
+    Uniform,
+    /// In order, cyclically.
+    Sequential {
+        /// Offset of the first page drawn.
+        start: u32,
+    },
+    /// By popularity rank.
+    Zipf {
+        /// Exponent in millionths.
+        theta_micro: u64,
+        /// Number of the permutation of ranks over pages; 0: none.
+        scatter: u64,
+    },
+}
+
+/// A stream as the job's text gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamSpec {
+    /// Region it draws from.
+    pub region: usize,
+    /// How it chooses pages.
+    pub pattern: Pattern,
+    /// Number of pages it chooses among.
+    pub pages: u32,
+    /// First of them.
+    pub base: u32,
+    /// Writes per thousand accesses; from 1000 on all are.
+    pub write_per_mille: u64,
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// Region of the job.
+    pub region: usize,
+    /// Page in the region.
+    pub page: u32,
+    /// A write.
+    pub write: bool,
+}
+
+/// A stream while it runs.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    spec: StreamSpec,
+    sampler: Sampler,
+    rng: Rng,
+}
+
+impl Stream {
+    pub(super) fn new(spec: &StreamSpec, sampler: Sampler, rng: Rng) -> Self {
+        Self { spec: *spec, sampler, rng }
+    }
+
+    /// The page first, then the decision to write.
+    pub(super) fn draw(&mut self) -> Draw {
+        let page = self.spec.base + self.sampler.draw(&mut self.rng);
+        let write = is_write(&mut self.rng, self.spec.write_per_mille);
+        Draw { region: self.spec.region, page, write }
+    }
+}

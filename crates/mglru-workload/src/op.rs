@@ -1,0 +1,307 @@
+//! The vocabulary between a workload and whatever runs it: one enum of operations and the
+//! layout (files, regions, groups, tasks) they refer to. Nothing here knows how memory is managed.
+
+/// Index of a task in [`Layout::tasks`].
+pub type TaskId = u32;
+/// Index of a region in [`Layout::regions`].
+pub type RegionId = u32;
+/// Index of a file in [`Layout::files`].
+pub type FileId = u32;
+/// Index of a group in [`Layout::groups`].
+pub type GroupId = u32;
+
+/// One thing a task does. Offsets and lengths are bytes, pages are 4 KiB, times are nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Load from (or store to) one page of a mapped region.
+    Touch {
+        /// Which region.
+        region: RegionId,
+        /// Page inside the region.
+        page: u32,
+        /// A store rather than a load.
+        write: bool,
+    },
+    /// Buffered read through a file descriptor.
+    Read {
+        /// Which file.
+        file: FileId,
+        /// Byte offset.
+        off: u64,
+        /// Length in bytes.
+        len: u32,
+    },
+    /// Buffered write through a file descriptor; extends the file when it ends past its size.
+    Write {
+        /// Which file.
+        file: FileId,
+        /// Byte offset.
+        off: u64,
+        /// Length in bytes.
+        len: u32,
+    },
+    /// Write back a file's dirty pages and wait until they are durable.
+    Fsync {
+        /// Which file.
+        file: FileId,
+    },
+    /// Cut (or extend) a file to `len` bytes; cached pages past the end are dropped.
+    Truncate {
+        /// Which file.
+        file: FileId,
+        /// New length in bytes.
+        len: u64,
+    },
+    /// Map a region of the layout that was declared unmapped (or was unmapped since).
+    Map {
+        /// Which region.
+        region: RegionId,
+    },
+    /// Unmap a region; anonymous memory in it is freed, with its swap slots.
+    Unmap {
+        /// Which region.
+        region: RegionId,
+    },
+    /// Free `nr` pages of an anonymous region but keep it mapped (`MADV_DONTNEED`).
+    Free {
+        /// Which region.
+        region: RegionId,
+        /// First page.
+        page: u32,
+        /// Number of pages.
+        nr: u32,
+    },
+    /// Use the CPU for a while.
+    Compute {
+        /// How long.
+        ns: u64,
+    },
+    /// Sleep for a while.
+    Think {
+        /// How long.
+        ns: u64,
+    },
+    /// One application operation ended; its latency runs from the task's previous `End`.
+    End {
+        /// Class of the operation, an index into [`Layout::classes`].
+        class: u8,
+    },
+    /// Wait until every task that has not finished stands at a barrier of this number.
+    Barrier {
+        /// Number of the barrier.
+        id: u32,
+    },
+    /// A phase begins: counters are snapshotted under the name `Layout::phases[phase]`.
+    Mark {
+        /// Index into [`Layout::phases`].
+        phase: u32,
+    },
+    /// An administrator's command, carried out outside the groups.
+    Control(Control),
+    /// The task has ended.
+    Done,
+}
+
+/// Commands an administrator gives between phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Control {
+    /// Write back everything and wait.
+    Sync,
+    /// Drop clean page cache of the whole machine.
+    DropCaches,
+    /// `memory.reclaim` of a group (`None`: the root): bytes, optional swappiness.
+    Reclaim {
+        /// Target group, or the root.
+        group: Option<GroupId>,
+        /// Bytes requested.
+        bytes: u64,
+        /// Swappiness override.
+        swappiness: Option<u8>,
+    },
+    /// Set a limit or knob of a group.
+    Set {
+        /// Target group.
+        group: GroupId,
+        /// Which knob.
+        knob: Knob,
+        /// New value, bytes for limits (`u64::MAX` = max).
+        value: u64,
+    },
+    /// lru_gen debug command: age the group once (`+`).
+    Age {
+        /// Target group.
+        group: GroupId,
+        /// Anonymous memory may be aged too.
+        can_swap: bool,
+        /// Walk all page tables, whatever the filters say.
+        force: bool,
+    },
+    /// lru_gen debug command: evict the generation `min_seq + offset` (`-`).
+    Evict {
+        /// Target group.
+        group: GroupId,
+        /// Distance from the oldest generation.
+        offset: u32,
+        /// Swappiness of this eviction.
+        swappiness: u8,
+        /// Pages to evict at most.
+        nr: u64,
+    },
+}
+
+/// Knobs of a group, cgroup v2 names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Knob {
+    /// `memory.min`
+    MemoryMin,
+    /// `memory.low`
+    MemoryLow,
+    /// `memory.high`
+    MemoryHigh,
+    /// `memory.max`
+    MemoryMax,
+    /// `memory.swap.max`
+    MemorySwapMax,
+    /// `memory.swappiness` / `vm.swappiness`
+    Swappiness,
+}
+
+/// Everything a workload's operations refer to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// Groups besides the root; a group's limits come from the plan, by name.
+    pub groups: Vec<GroupSpec>,
+    /// Files that exist (or will be created) and where they lie.
+    pub files: Vec<FileSpec>,
+    /// Mapped memory.
+    pub regions: Vec<RegionSpec>,
+    /// Tasks, in order of [`TaskId`].
+    pub tasks: Vec<TaskSpec>,
+    /// Names of operation classes (`read`, `update`, …).
+    pub classes: Vec<String>,
+    /// Names of phases.
+    pub phases: Vec<String>,
+}
+
+/// A memory cgroup the workload runs in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupSpec {
+    /// Path below the root, such as `/mongo`.
+    pub name: String,
+    /// Parent group; `None` is the root.
+    pub parent: Option<GroupId>,
+}
+
+/// A file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileSpec {
+    /// Name, for reports.
+    pub name: String,
+    /// Size in bytes at the start (present on the device, not cached).
+    pub bytes: u64,
+}
+
+/// What a region maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionKind {
+    /// Private anonymous memory.
+    Anon,
+    /// Shared memory (tmpfs): swap-backed, shared by all that map it.
+    Shmem,
+    /// Shared mapping of a file, from a page offset.
+    File {
+        /// Which file.
+        file: FileId,
+        /// First page of the file that is mapped.
+        first_page: u64,
+    },
+}
+
+/// Access advice of a mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Advice {
+    /// No advice.
+    #[default]
+    Normal,
+    /// `MADV_RANDOM`: no readahead, no recency.
+    Random,
+    /// `MADV_SEQUENTIAL`: read ahead, no recency.
+    Sequential,
+}
+
+/// What is in an anonymous page, as far as swap is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// All zero.
+    Zero,
+    /// Compresses as the swap device's ratio says.
+    Compressible,
+    /// `per_mille` of the pages (chosen by a hash of the page number) do not compress.
+    Mixed {
+        /// Incompressible pages per thousand.
+        per_mille: u16,
+    },
+}
+
+/// A mapped region of one address space (tasks of the same `mm` share it).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionSpec {
+    /// Address space it belongs to.
+    pub mm: u32,
+    /// What is mapped.
+    pub kind: RegionKind,
+    /// Length.
+    pub pages: u32,
+    /// Access advice.
+    pub advice: Advice,
+    /// Content of its pages.
+    pub content: Content,
+    /// Pages cannot be reclaimed.
+    pub locked: bool,
+    /// Mapped executable.
+    pub exec: bool,
+    /// Mapped from the start; otherwise by [`Op::Map`].
+    pub mapped: bool,
+}
+
+/// A task: a thread of an address space, in a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskSpec {
+    /// Address space.
+    pub mm: u32,
+    /// Group; `None` is the root.
+    pub group: Option<GroupId>,
+    /// Node the task runs on; `None`: any.
+    pub node: Option<u32>,
+    /// The run is over when all counted tasks are done (background tasks are not counted).
+    pub background: bool,
+}
+
+/// A source of operations. Every task draws from streams of its own, so that the reference string
+/// of a task does not depend on how tasks interleave.
+pub trait Workload: Send {
+    /// What the operations refer to.
+    fn layout(&self) -> Layout;
+
+    /// The task's next operation. After [`Op::Done`] it is not asked again.
+    fn next(&mut self, task: TaskId) -> Op;
+
+    /// Appends one or more next operations of a task. Only workloads whose tasks share no state
+    /// may append more than one.
+    fn fill(&mut self, task: TaskId, out: &mut Vec<Op>) {
+        out.push(self.next(task));
+    }
+
+    /// Hash of the reference strings drawn so far: equal for all variants of a run.
+    fn string_hash(&self) -> u64;
+
+    /// Figures the workload itself measures (name, value), such as its own cache's misses.
+    fn figures(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
+    /// Operations in all, where known: for progress display only.
+    fn total_ops(&self) -> Option<u64> {
+        None
+    }
+}

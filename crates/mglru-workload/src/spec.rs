@@ -1,0 +1,185 @@
+//! Workloads as data: what a plan says, checked, and built for a seed and a scale.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::{WorkloadError, in_range};
+use crate::fio::{FioParams, FioWorkload};
+use crate::job::{Job, JobWorkload};
+use crate::op::Workload;
+use crate::touch::{TouchParams, TouchWorkload};
+use crate::wiredtiger::{WiredTigerParams, WiredTigerWorkload};
+use crate::ycsb::store::{StoreParams, StoreWorkload};
+
+const MAX_SCALE: f64 = 64.0;
+const MIN_SCALE: f64 = 1.0 / 65_536.0;
+
+/// A workload's description, told apart by its key `kind`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum WorkloadSpec {
+    /// MongoDB's storage engine under YCSB.
+    WiredTiger(WiredTigerParams),
+    /// YCSB on a flat store.
+    Ycsb(StoreParams),
+    /// fio jobs.
+    Fio(FioParams),
+    /// A program in the job language.
+    Job(JobSource),
+    /// Tasks touching one shared range.
+    Touch(TouchParams),
+}
+
+/// Where a job's text is.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JobSource {
+    /// The text itself.
+    pub text: Option<String>,
+    /// Or a file that holds it.
+    pub file: Option<PathBuf>,
+    /// The run's seed takes the place of the job's own.
+    pub reseed: bool,
+}
+
+impl JobSource {
+    fn read(&self) -> Result<String, WorkloadError> {
+        match (&self.text, &self.file) {
+            (Some(text), None) => Ok(text.clone()),
+            (None, Some(path)) => read(path),
+            _ => {
+                let reason = "give exactly one of `text` and `file`".to_owned();
+                Err(WorkloadError::Conflict { key: "job", reason })
+            }
+        }
+    }
+
+    /// Parses the job and gives it its seed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a text that does not parse.
+    pub fn job(&self, seed: u64) -> Result<Job, WorkloadError> {
+        let mut job = Job::parse(&self.read()?)?;
+        if self.reseed {
+            job.seed = seed;
+        }
+        Ok(job)
+    }
+
+    fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, WorkloadError> {
+        if scale != 1.0 {
+            let reason = format!("a job is exact and cannot be run at scale {scale}");
+            return Err(WorkloadError::Conflict { key: "scale", reason });
+        }
+        Ok(Box::new(JobWorkload::new(self.job(seed)?)))
+    }
+}
+
+fn read(path: &Path) -> Result<String, WorkloadError> {
+    std::fs::read_to_string(path)
+        .map_err(|source| WorkloadError::Unreadable { path: path.to_owned(), source })
+}
+
+impl WorkloadSpec {
+    /// Every kind, with what it is in a line.
+    pub fn kinds() -> &'static [(&'static str, &'static str)] {
+        &[
+            ("wiredtiger", "MongoDB's storage engine under YCSB: own cache, eviction, checkpoints"),
+            ("ycsb", "YCSB core workloads A to F on records in one flat file or memory"),
+            ("fio", "fio-like jobs: blocks of files, uniform, sequential or zipf"),
+            ("job", "the job language of the kernel measurements, drawn bit for bit"),
+            ("touch", "tasks touching one shared range of pages"),
+        ]
+    }
+
+    /// Checks every number; a job is parsed when it is built.
+    ///
+    /// # Errors
+    /// What is out of range or in conflict, naming its key.
+    pub fn check(&self) -> Result<(), WorkloadError> {
+        match self {
+            Self::WiredTiger(params) => params.check(),
+            Self::Ycsb(params) => params.check(),
+            Self::Fio(params) => params.check(),
+            Self::Touch(params) => params.check(),
+            Self::Job(source) => source.read().map(drop),
+        }
+    }
+
+    /// The workload for one run. `scale` multiplies sizes and operations; 1 is as described.
+    ///
+    /// # Errors
+    /// What is out of range, in conflict or unreadable, naming its key.
+    pub fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, WorkloadError> {
+        in_range("scale", scale, MIN_SCALE, MAX_SCALE)?;
+        self.check()?;
+        Ok(match self {
+            Self::WiredTiger(params) => {
+                Box::new(WiredTigerWorkload::new(&params.scaled(scale), seed)?)
+            }
+            Self::Ycsb(params) => Box::new(StoreWorkload::new(&params.scaled(scale), seed)?),
+            Self::Fio(params) => Box::new(FioWorkload::new(&params.scaled(scale), seed)?),
+            Self::Touch(params) => Box::new(TouchWorkload::new(&params.scaled(scale), seed)?),
+            Self::Job(source) => source.build(seed, scale)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<WorkloadSpec, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    fn build_error(text: &str, scale: f64) -> String {
+        parse(text).unwrap().build(1, scale).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn every_kind_is_listed_and_builds_with_defaults() {
+        for (kind, _) in WorkloadSpec::kinds() {
+            let text = match *kind {
+                "job" => {
+                    "kind = \"job\"\ntext = \"region kind=anon pages=2\\n\
+                    stream region=0 gen=seq n=2 base=0 wr=0\\nphase p ops=1 mix=0:1\""
+                }
+                other => &format!("kind = {other:?}"),
+            };
+            let scale = if *kind == "job" { 1.0 } else { 1.0 / 64.0 };
+            let workload = parse(text).unwrap().build(1, scale).unwrap();
+            assert!(workload.layout().tasks.iter().any(|task| !task.background), "{kind}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_and_kinds_are_named() {
+        let error = parse("kind = \"fio\"\njbos = 3").unwrap_err();
+        assert!(error.contains("unknown field `jbos`"), "{error}");
+        let error = parse("kind = \"foi\"").unwrap_err();
+        assert!(error.contains("unknown variant `foi`"), "{error}");
+        assert!(parse("jobs = 1").unwrap_err().contains("missing field `kind`"));
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        let error = build_error("kind = \"fio\"\njobs = 0", 1.0);
+        assert_eq!(error, "fio.jobs = 0: must be from 1 to 65536");
+        let error = build_error("kind = \"touch\"", 0.0);
+        assert!(error.starts_with("scale = 0: must be from "), "{error}");
+        let error = build_error("kind = \"job\"", 1.0);
+        assert_eq!(error, "job: give exactly one of `text` and `file`");
+        let error = build_error("kind = \"job\"\ntext = \"seed x\"", 1.0);
+        assert_eq!(error, "job: line 1: seed: `x` is not a whole number");
+        let error = build_error("kind = \"job\"\nfile = \"no/such.job\"", 1.0);
+        assert!(error.starts_with("no/such.job: "), "{error}");
+        assert!(build_error("kind = \"job\"\ntext = \"seed 1\"", 0.5).starts_with("scale: "));
+    }
+
+    #[test]
+    fn whole_numbers_serve_as_exponents() {
+        assert!(parse("kind = \"touch\"\ntheta = 1\norder = \"zipf\"").is_ok());
+    }
+}

@@ -1,0 +1,159 @@
+//! Comma-separated values with a header line. Columns are found by name, in any order and case;
+//! others are ignored. Fields may be blank-padded or quoted, commas inside quotes are not
+//! supported.
+//!
+//! Exactly one column says what is asked for, in decimal or `0x…`: `page` (page number), `block`
+//! (block number, a page each), `lbn` (512-byte sector) or `address` (byte). The others may be
+//! absent: `op` is `r read l load get`, `w write s store set put`, or a SCSI opcode in hex (`28`,
+//! `2a`, …), reads without it; `size` is in bytes and matters to the view by pages only; `time` is
+//! ignored.
+
+use super::cursor::Cursor;
+use super::record::{PAGE_SHIFT, Run, View, sector_address};
+
+/// Header of `lcs-csv`.
+pub(super) const LCS_HEADER: &str = "version,time,op,size,lbn";
+
+const READS: [&str; 9] = ["r", "read", "l", "load", "get", "08", "28", "88", "a8"];
+const WRITES: [&str; 10] = ["w", "write", "s", "store", "set", "put", "0a", "2a", "8a", "aa"];
+
+/// What the key column counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Page,
+    Sector,
+    Address,
+}
+
+/// Where the columns are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    key: Key,
+    key_at: usize,
+    op_at: Option<usize>,
+    size_at: Option<usize>,
+    nr: usize,
+}
+
+impl Columns {
+    /// Finds the columns in a header line; else says what was expected.
+    pub(super) fn parse(header: &[u8]) -> Result<Self, String> {
+        let names: Vec<String> = fields(header)
+            .map(|field| String::from_utf8_lossy(field).to_ascii_lowercase())
+            .collect();
+        let place = |wanted: &str| names.iter().position(|name| name == wanted);
+        let keys = [
+            ("page", Key::Page),
+            ("block", Key::Page),
+            ("lbn", Key::Sector),
+            ("address", Key::Address),
+        ];
+        let found: Vec<(usize, Key)> =
+            keys.iter().filter_map(|&(name, key)| Some((place(name)?, key))).collect();
+        let [(key_at, key)] = found[..] else {
+            return Err("a header with exactly one column page, block, lbn or address".into());
+        };
+        let (op_at, size_at) = (place("op"), place("size"));
+        Ok(Columns { key, key_at, op_at, size_at, nr: names.len() })
+    }
+
+    /// Reads a line; nothing for a blank one, else what was expected.
+    pub(super) fn read(&self, line: &[u8], view: View) -> Result<Option<Run>, String> {
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let (mut key, mut write, mut size, mut nr) = (None, Some(false), Some(0), 0);
+        for (at, field) in fields(line).enumerate() {
+            nr = at + 1;
+            match at {
+                _ if at == self.key_at => key = number(field),
+                _ if Some(at) == self.op_at => write = is_write(field),
+                _ if Some(at) == self.size_at => size = number(field),
+                _ => {}
+            }
+        }
+        if nr != self.nr {
+            return Err(format!("{} fields as in the header", self.nr));
+        }
+        let key = key.ok_or_else(|| format!("a number in column {}", self.key_at + 1))?;
+        let write = write.ok_or("an op such as r, w, read, write, 28 or 2a")?;
+        let size = size.ok_or("a number of bytes in column size")?;
+        self.run(key, size, write, view)
+            .map(Some)
+            .ok_or_else(|| "a place that fits into 64 bits".into())
+    }
+
+    fn run(&self, key: u64, size: u64, write: bool, view: View) -> Option<Run> {
+        let address = match (self.key, view) {
+            (Key::Page | Key::Sector, View::Requests) => return Some(Run::one(key, write)),
+            (Key::Address, View::Requests) => {
+                return Some(Run::one(key >> PAGE_SHIFT, write));
+            }
+            (Key::Page, View::Pages) => key.checked_mul(1 << PAGE_SHIFT)?,
+            (Key::Sector, View::Pages) => sector_address(key)?,
+            (Key::Address, View::Pages) => key,
+        };
+        Run::covering(address, size, write)
+    }
+}
+
+fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&b| b == b',').map(|field| {
+        let field = field.trim_ascii();
+        match field {
+            [b'"', inner @ .., b'"'] => inner,
+            _ => field,
+        }
+    })
+}
+
+fn number(field: &[u8]) -> Option<u64> {
+    let mut cursor = Cursor::new(field);
+    cursor.number().filter(|_| cursor.is_empty())
+}
+
+fn is_write(op: &[u8]) -> Option<bool> {
+    let among = |names: &[&str]| names.iter().any(|n| n.as_bytes().eq_ignore_ascii_case(op));
+    if among(&READS) {
+        return Some(false);
+    }
+    among(&WRITES).then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(header: &str, line: &str, view: View) -> Result<Option<(u64, u64, bool)>, String> {
+        let columns = Columns::parse(header.as_bytes())?;
+        let run = columns.read(line.as_bytes(), view)?;
+        Ok(run.map(|run| (run.first, run.nr, run.write)))
+    }
+
+    #[test]
+    fn every_key_in_both_views() {
+        let lcs = "1,5633898,2a,6656,40409911";
+        assert_eq!(read(LCS_HEADER, lcs, View::Requests), Ok(Some((40409911, 1, true))));
+        assert_eq!(read(LCS_HEADER, lcs, View::Pages), Ok(Some((40409911 / 8, 3, true))));
+        let address = |view| read("Time, Address ,OP", "0,0x2fff,r", view);
+        assert_eq!(address(View::Requests), Ok(Some((2, 1, false))));
+        assert_eq!(address(View::Pages), Ok(Some((2, 1, false))));
+        assert_eq!(read("page,size", "7,8193", View::Pages), Ok(Some((7, 3, false))));
+        assert_eq!(read("page,size", "7,8193", View::Requests), Ok(Some((7, 1, false))));
+        assert_eq!(read("block", "\"9\"\r", View::Pages), Ok(Some((9, 1, false))));
+        assert_eq!(read("block", "\r", View::Pages), Ok(None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let wrong = |header, line| read(header, line, View::Pages).unwrap_err();
+        assert!(wrong("time,size", "").contains("exactly one column"));
+        assert!(wrong("page,lbn", "").contains("exactly one column"));
+        assert!(wrong("page,op", "1").contains("2 fields"));
+        assert!(wrong("page,op", "1,r,3").contains("2 fields"));
+        assert!(wrong("op,page", "r,x").contains("column 2"));
+        assert!(wrong("page,op", "1,erase").contains("an op"));
+        assert!(wrong("page,size", "1,-5").contains("bytes"));
+        assert!(wrong("lbn", "18446744073709551615").contains("64 bits"));
+    }
+}

@@ -1,0 +1,7 @@
+//! The classic LRU: active and inactive lists per type (spec §8).
+
+mod balance;
+mod lists;
+mod shrink;
+
+pub(crate) use shrink::{ClassicLoop, ClassicPrepared, ClassicStep};

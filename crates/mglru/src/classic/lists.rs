@@ -1,0 +1,86 @@
+//! How folios come onto the classic lists, leave them and are activated; what reclaim costs.
+
+use crate::folio::Bit;
+use crate::lru::Lru;
+use crate::lruvec::ClassicList;
+use crate::types::{FolioId, LruType, LruvecId, MemcgId, NodeId};
+use crate::workingset::Place;
+
+impl Lru {
+    /// Puts a folio onto the list its flags ask for: at the head, or at the tail to be met next.
+    pub(crate) fn insert_classic(&mut self, id: FolioId, tail: bool) {
+        let folio = &mut self.folios[id];
+        folio.flags.set(Bit::LRU);
+        let list = ClassicList::of(folio.lru_type(), folio.flags.has(Bit::ACTIVE));
+        self.account_classic(id, list, true);
+        let lruvec = &self.lruvecs[self.folios[id].lruvec.index()];
+        let list = lruvec.classic.lists[list.index()];
+        if tail {
+            self.folios.push_tail(list, id);
+        } else {
+            self.folios.push_head(list, id);
+        }
+    }
+
+    /// Takes a folio off its list; the active flag tells later where it was.
+    pub(crate) fn remove_classic(&mut self, id: FolioId) {
+        let folio = &mut self.folios[id];
+        folio.flags.clear(Bit::LRU);
+        let list = ClassicList::of(folio.lru_type(), folio.flags.has(Bit::ACTIVE));
+        self.account_classic(id, list, false);
+        self.folios.unlink(id);
+    }
+
+    fn account_classic(&mut self, id: FolioId, list: ClassicList, more: bool) {
+        let folio = self.folios[id];
+        let (n, zone) = (folio.pages(), folio.flags.zone().index());
+        let lruvec = &mut self.lruvecs[folio.lruvec.index()];
+        let pages = &mut lruvec.classic.pages[list.index()][zone];
+        let total = &mut self.nodes[lruvec.node.index()].lru_pages[list.lru_type().index()];
+        if more {
+            *pages += n;
+            *total += n;
+        } else {
+            *pages -= n;
+            *total -= n;
+        }
+    }
+
+    /// "Mark accessed": unreferenced to referenced to active.
+    pub(crate) fn classic_accessed(&mut self, id: FolioId) {
+        let folio = self.folios[id];
+        let flags = &mut self.folios[id].flags;
+        if !folio.flags.has(Bit::REFERENCED) {
+            flags.set(Bit::REFERENCED);
+        } else if !folio.flags.has(Bit::ACTIVE) {
+            flags.clear(Bit::REFERENCED);
+            self.activate(id);
+            self.age_nonresident(folio.lruvec, folio.pages());
+        }
+    }
+
+    /// Reclaiming from a type cost this much; old costs fade.
+    pub(crate) fn add_cost(&mut self, id: LruvecId, lru_type: LruType, cost: u64) {
+        let Place { memcg, node } = self.place(id);
+        let mut up = Some(memcg);
+        while let Some(memcg) = up {
+            let size: u64 = ClassicList::ALL
+                .iter()
+                .map(|&list| self.lruvecs[self.lruvec_id(memcg, node).index()].classic_size(list))
+                .sum();
+            let id = self.lruvec_id(memcg, node);
+            let costs = &mut self.lruvecs[id.index()].classic.cost;
+            costs[lru_type.index()] += cost;
+            if costs.iter().sum::<u64>() > size / 4 {
+                costs.iter_mut().for_each(|c| *c /= 2);
+            }
+            up = self.memcgs.parent(memcg);
+        }
+    }
+
+    /// Pages of one list in a memcg and all its descendants.
+    pub(crate) fn subtree_size(&self, memcg: MemcgId, node: NodeId, list: ClassicList) -> u64 {
+        let members = self.memcgs.subtree(memcg);
+        members.map(|m| self.lruvecs[self.lruvec_id(m, node).index()].classic_size(list)).sum()
+    }
+}

@@ -1,0 +1,419 @@
+//! Shrinking one lruvec of the classic LRU, 32 pages of one list at a time (spec §8 "Loop").
+
+use alloc::vec::Vec;
+
+use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
+use crate::folio::Bit;
+use crate::host::{Host, RmapHarvest};
+use crate::lru::Lru;
+use crate::lruvec::ClassicList;
+use crate::process::{Manner, Processed};
+use crate::protection::Protection;
+use crate::reclaim_control::Control;
+use crate::stats::{Counter, by_type, pgscan};
+use crate::types::{
+    DEF_PRIORITY, FolioId, LruType, LruvecId, MAX_NR_ZONES, NodeId, Reclaimer, SWAP_CLUSTER_MAX,
+    Zone,
+};
+
+/// What is decided once per node visit, from the lruvec of the reclaim target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassicPrepared {
+    may_deactivate: [bool; 2],
+    cache_trim: bool,
+    file_is_tiny: bool,
+    cost: [u64; 2],
+}
+
+/// The loop over the lists of one lruvec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassicLoop {
+    lruvec: LruvecId,
+    prepared: ClassicPrepared,
+    targets: [u64; 4],
+    left: [u64; 4],
+    next: usize,
+    adjusted: bool,
+    reclaimed_before: u64,
+    can_swap: bool,
+}
+
+/// What one step of the loop came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ClassicStep {
+    /// A list was shrunk.
+    Shrunk {
+        /// Folios handled under the lock.
+        held: u32,
+        /// Folios judged.
+        judged: u32,
+        /// Folios that must be waited for.
+        waiting: Vec<FolioId>,
+        /// The reclaimer must wait for writeback itself.
+        throttle: bool,
+    },
+    /// Too many pages are isolated by others: wait, once.
+    TooManyIsolated,
+    /// The lruvec is done.
+    Over,
+}
+
+impl Lru {
+    /// Takes stock at the start of a node visit.
+    pub(crate) fn prepare_classic(
+        &self,
+        ctl: &Control,
+        node: NodeId,
+        host: &mut impl Host,
+    ) -> ClassicPrepared {
+        let target = &self.lruvecs[self.lruvec_id(ctl.top(), node).index()];
+        let size = |list| self.subtree_size(ctl.top(), node, list);
+        let may_deactivate = LruType::ALL.map(|t| {
+            let refaulted =
+                target.activations[t.index()] != target.classic.refault_snapshot[t.index()];
+            let low =
+                inactive_is_low(size(ClassicList::of(t, false)), size(ClassicList::of(t, true)));
+            ctl.force_deactivate || refaulted || low
+        });
+        let inactive_file = size(ClassicList::InactiveFile) >> ctl.priority;
+        let cache_trim = inactive_file != 0 && !may_deactivate[1];
+        let file_is_tiny =
+            !ctl.is_cgroup() && !may_deactivate[0] && self.file_is_tiny(ctl, node, host);
+        ClassicPrepared { may_deactivate, cache_trim, file_is_tiny, cost: target.classic.cost }
+    }
+
+    /// Is the whole node's page cache too small to be worth reclaiming?
+    fn file_is_tiny(&self, ctl: &Control, node: NodeId, host: &mut impl Host) -> bool {
+        let zones = (0..MAX_NR_ZONES as u8).map(|z| host.zone(node, Zone(z)));
+        let (mut free, mut high) = (0, 0);
+        for zone in zones {
+            free += zone.free;
+            high += zone.high;
+        }
+        let file = self.nodes[node.index()].lru_pages[LruType::File.index()];
+        let anon = self.subtree_size(ctl.top(), node, ClassicList::InactiveAnon);
+        file + free <= high && anon >> ctl.priority != 0
+    }
+
+    /// Starts the loop over one lruvec.
+    pub(crate) fn start_classic(
+        &self,
+        ctl: &mut Control,
+        id: LruvecId,
+        prepared: ClassicPrepared,
+        protection: &Protection,
+    ) -> ClassicLoop {
+        let can_swap = protection.can_swap && ctl.may_swap;
+        let scene = Scene {
+            can_swap,
+            is_cgroup: ctl.is_cgroup(),
+            swappiness: protection.swappiness,
+            priority: ctl.priority,
+            file_is_tiny: prepared.file_is_tiny,
+            cache_trim: prepared.cache_trim,
+            cost: prepared.cost,
+        };
+        let decided = balance(&scene);
+        let targets =
+            ClassicList::ALL.map(|list| self.classic_target(ctl, id, list, decided, protection));
+        ClassicLoop {
+            lruvec: id,
+            prepared,
+            targets,
+            left: targets,
+            next: 0,
+            adjusted: ctl.who == Reclaimer::Direct
+                && !ctl.is_cgroup()
+                && ctl.priority == DEF_PRIORITY,
+            reclaimed_before: ctl.reclaimed,
+            can_swap,
+        }
+    }
+
+    fn classic_target(
+        &self,
+        ctl: &mut Control,
+        id: LruvecId,
+        list: ClassicList,
+        decided: Balance,
+        protection: &Protection,
+    ) -> u64 {
+        let lruvec = &self.lruvecs[id.index()];
+        let size = lruvec.classic_size_upto(list, ctl.reclaim_idx);
+        let mut scan = protection.protect(ctl, size) >> ctl.priority;
+        if scan == 0 && !self.memcgs[lruvec.memcg].online {
+            scan = size.min(SWAP_CLUSTER_MAX);
+        }
+        share_of(decided, list, scan)
+    }
+
+    /// Shrinks the next list that has pages left to scan.
+    pub(crate) fn step_classic(
+        &mut self,
+        ctl: &mut Control,
+        work: &mut ClassicLoop,
+        host: &mut impl Host,
+    ) -> ClassicStep {
+        let [inactive_anon, _, inactive_file, active_file] = work.left;
+        if work.next == 0 {
+            if inactive_anon == 0 && active_file == 0 && inactive_file == 0 {
+                return self.finish_classic(ctl, work, host);
+            }
+            if !work.adjusted && ctl.reclaimed - work.reclaimed_before >= ctl.goal {
+                if self.adjust_targets(work) {
+                    return self.finish_classic(ctl, work, host);
+                }
+                work.adjusted = true;
+            }
+        }
+        let list = ClassicList::ALL[work.next];
+        work.next = (work.next + 1) % 4;
+        let pages = work.left[list.index()].min(SWAP_CLUSTER_MAX);
+        if pages == 0 {
+            return ClassicStep::Shrunk {
+                held: 0,
+                judged: 0,
+                waiting: Vec::new(),
+                throttle: false,
+            };
+        }
+        work.left[list.index()] -= pages;
+        self.shrink_list(ctl, work, list, pages, host)
+    }
+
+    /// The goal is met: stop scanning the smaller type, and the larger one at the same completed
+    /// share. True when a type has nothing left: all is done.
+    fn adjust_targets(&self, work: &mut ClassicLoop) -> bool {
+        let left = |t: LruType| {
+            work.left[ClassicList::of(t, false).index()]
+                + work.left[ClassicList::of(t, true).index()]
+        };
+        let target = |t: LruType| {
+            work.targets[ClassicList::of(t, false).index()]
+                + work.targets[ClassicList::of(t, true).index()]
+        };
+        if LruType::ALL.into_iter().any(|t| left(t) == 0) {
+            return true;
+        }
+        let smaller =
+            if left(LruType::File) > left(LruType::Anon) { LruType::Anon } else { LruType::File };
+        let percentage = left(smaller) * 100 / (target(smaller) + 1);
+        let larger = smaller.other();
+        for active in [false, true] {
+            work.left[ClassicList::of(smaller, active).index()] = 0;
+            let list = ClassicList::of(larger, active).index();
+            let scanned = work.targets[list] - work.left[list];
+            let keep = work.targets[list] * (100 - percentage) / 100;
+            work.left[list] = keep - scanned.min(keep);
+        }
+        false
+    }
+
+    fn finish_classic(
+        &mut self,
+        ctl: &mut Control,
+        work: &mut ClassicLoop,
+        host: &mut impl Host,
+    ) -> ClassicStep {
+        let lruvec = &self.lruvecs[work.lruvec.index()];
+        let low = inactive_is_low(
+            lruvec.classic_size(ClassicList::InactiveAnon),
+            lruvec.classic_size(ClassicList::ActiveAnon),
+        );
+        if work.can_swap && low {
+            self.shrink_active(ctl, work.lruvec, LruType::Anon, SWAP_CLUSTER_MAX, host);
+        }
+        ClassicStep::Over
+    }
+
+    fn shrink_list(
+        &mut self,
+        ctl: &mut Control,
+        work: &ClassicLoop,
+        list: ClassicList,
+        pages: u64,
+        host: &mut impl Host,
+    ) -> ClassicStep {
+        if !list.is_active() {
+            return self.shrink_inactive(ctl, work.lruvec, list, pages, host);
+        }
+        let mut held = 0;
+        if work.prepared.may_deactivate[list.lru_type().index()] {
+            held = self.shrink_active(ctl, work.lruvec, list.lru_type(), pages, host);
+        } else {
+            ctl.skipped_deactivate = true;
+        }
+        ClassicStep::Shrunk { held, judged: 0, waiting: Vec::new(), throttle: false }
+    }
+
+    /// Active folios go to the inactive list, executable file folios in use aside. Returns the
+    /// folios handled.
+    pub(crate) fn shrink_active(
+        &mut self,
+        ctl: &Control,
+        id: LruvecId,
+        lru_type: LruType,
+        pages: u64,
+        host: &mut impl Host,
+    ) -> u32 {
+        let list = ClassicList::of(lru_type, true);
+        let mut taken = self.isolate_classic(ctl, id, list, pages);
+        let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
+        self.count(id, Counter::Pgrefill, n);
+        let mut rmap = core::mem::take(&mut self.scratch.rmap);
+        let mut rotated = 0;
+        for &folio in &taken {
+            let pages = self.folios[folio].pages();
+            if self.is_program_in_use(folio, lru_type, &mut rmap, host) {
+                rotated += pages;
+            } else {
+                let flags = &mut self.folios[folio].flags;
+                flags.clear(Bit::ACTIVE);
+                flags.set(Bit::WORKINGSET);
+                self.count(id, Counter::Pgdeactivate, pages);
+            }
+            self.putback(folio);
+        }
+        self.scratch.rmap = rmap;
+        if rotated > 0 {
+            self.add_cost(id, lru_type, rotated);
+        }
+        let held = taken.len() as u32;
+        taken.clear();
+        self.scratch.isolated = taken;
+        held
+    }
+
+    fn is_program_in_use(
+        &mut self,
+        id: FolioId,
+        lru_type: LruType,
+        rmap: &mut RmapHarvest,
+        host: &mut impl Host,
+    ) -> bool {
+        if !self.folios[id].is_mapped() {
+            return false;
+        }
+        rmap.clear();
+        host.harvest_rmap(id, 1, &self.folios, rmap);
+        rmap.referenced > 0 && rmap.exec && lru_type == LruType::File
+    }
+
+    fn shrink_inactive(
+        &mut self,
+        ctl: &mut Control,
+        id: LruvecId,
+        list: ClassicList,
+        pages: u64,
+        host: &mut impl Host,
+    ) -> ClassicStep {
+        if self.too_many_isolated(ctl, id, list) {
+            return ClassicStep::TooManyIsolated;
+        }
+        let mut taken = self.isolate_classic(ctl, id, list, pages);
+        let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
+        let lru_type = list.lru_type();
+        let by = by_type(lru_type, Counter::PgscanAnon, Counter::PgscanFile);
+        self.count(id, pgscan(ctl.who), n);
+        self.count(id, by, n);
+        let judged = taken.len() as u32;
+        let manner = Manner { lruvec: id, walking: false, ignore_references: false };
+        let mut done = self.process(ctl, &mut taken, manner, host);
+        for folio in taken.drain(..) {
+            self.putback(folio);
+        }
+        self.scratch.isolated = taken;
+        let throttle = self.account_inactive(ctl, id, lru_type, n, &done, host);
+        let waiting = core::mem::take(&mut done.waiting);
+        ClassicStep::Shrunk { held: judged, judged, waiting, throttle }
+    }
+
+    fn account_inactive(
+        &mut self,
+        ctl: &mut Control,
+        id: LruvecId,
+        lru_type: LruType,
+        taken: u64,
+        done: &Processed,
+        host: &mut impl Host,
+    ) -> bool {
+        ctl.reclaimed += done.freed;
+        let cost = SWAP_CLUSTER_MAX * done.stats.pageout + (taken - done.freed.min(taken));
+        self.add_cost(id, lru_type, cost);
+        let mut stats = done.stats;
+        stats.taken = taken;
+        stats.file_taken = if lru_type == LruType::File { taken } else { 0 };
+        ctl.nr.add(&stats);
+        if taken > 0 && stats.unqueued_dirty == taken {
+            self.wake_flusher(id, host);
+            return ctl.is_cgroup() && !self.config.sane_throttling;
+        }
+        false
+    }
+
+    /// Takes up to `pages` pages off the tail; folios of zones that this reclaim cannot use go to
+    /// the head and do not count. The result is in the scratch list's buffer.
+    fn isolate_classic(
+        &mut self,
+        ctl: &Control,
+        id: LruvecId,
+        list: ClassicList,
+        pages: u64,
+    ) -> Vec<FolioId> {
+        let mut taken = core::mem::take(&mut self.scratch.isolated);
+        let mut skipped = core::mem::take(&mut self.scratch.skipped);
+        let head = self.lruvecs[id.index()].classic.lists[list.index()];
+        let mut n = 0;
+        while n < pages {
+            let Some(folio) = self.folios.tail(head) else { break };
+            if self.folios[folio].flags.zone() > ctl.reclaim_idx {
+                self.folios.unlink(folio);
+                skipped.push(folio);
+                continue;
+            }
+            n += self.folios[folio].pages();
+            self.remove_classic(folio);
+            taken.push(folio);
+        }
+        for folio in skipped.drain(..) {
+            self.folios.push_head(head, folio);
+        }
+        self.scratch.skipped = skipped;
+        taken
+    }
+
+    /// Others hold more isolated pages than the list has.
+    fn too_many_isolated(&self, ctl: &Control, id: LruvecId, list: ClassicList) -> bool {
+        let exempt = ctl.is_kswapd() || ctl.is_cgroup() && !self.config.sane_throttling;
+        if exempt {
+            return false;
+        }
+        let lruvec = &self.lruvecs[id.index()];
+        let inactive = lruvec.classic_size(list);
+        let isolated = lruvec.classic.isolated[list.lru_type().index()];
+        let limit = if ctl.gfp.io && ctl.gfp.fs { inactive >> 3 } else { inactive };
+        isolated > limit
+    }
+
+    /// kswapd's own aging: every memcg whose inactive anon is low loses 32 active pages to it.
+    pub(crate) fn age_active_anon(&mut self, ctl: &Control, node: NodeId, host: &mut impl Host) {
+        let size = |list| self.subtree_size(crate::types::MemcgId::ROOT, node, list);
+        let low = inactive_is_low(size(ClassicList::InactiveAnon), size(ClassicList::ActiveAnon));
+        if !low {
+            return;
+        }
+        for memcg in self.memcgs.ids() {
+            let id = self.lruvec_id(memcg, node);
+            self.shrink_active(ctl, id, LruType::Anon, SWAP_CLUSTER_MAX, host);
+        }
+    }
+
+    /// After the priority loop: later refaults are told from those seen so far.
+    pub(crate) fn snapshot_refaults(&mut self, ctl: &Control) {
+        for node in 0..self.config.nr_nodes {
+            let id = self.lruvec_id(ctl.top(), NodeId(node));
+            let lruvec = &mut self.lruvecs[id.index()];
+            lruvec.classic.refault_snapshot = lruvec.activations;
+        }
+    }
+}

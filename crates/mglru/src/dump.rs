@@ -1,0 +1,70 @@
+//! The generations of a group, in the layout of the kernel's lru_gen debug text.
+//!
+//! ```text
+//! memcg     1 /mongo
+//!  node     0
+//!           4      12034          0        3512
+//! ```
+//! A line per generation, oldest first: sequence number, age in milliseconds, anon and file pages.
+
+use core::fmt::Write;
+
+use alloc::string::String;
+
+use crate::lru::Lru;
+use crate::lruvec::Generations;
+use crate::types::{LruType, MemcgId, Nanos, NodeId, Seq};
+
+impl Lru {
+    /// The generations of `memcg` on all nodes; `path` is the group's name.
+    pub fn dump(&self, memcg: MemcgId, path: &str, now: Nanos) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "memcg {:5} {path}", memcg.0);
+        for node in 0..self.config.nr_nodes {
+            let _ = writeln!(text, " node {node:5}");
+            let lruvec = &self.lruvecs[self.lruvec_id(memcg, NodeId(node)).index()];
+            write_generations(&mut text, &lruvec.mg, now);
+        }
+        text
+    }
+}
+
+fn write_generations(text: &mut String, mg: &Generations, now: Nanos) {
+    let oldest = mg.min_seq[0].min(mg.min_seq[1]);
+    for seq in oldest.0..=mg.max_seq.0 {
+        let generation = Seq(seq).generation();
+        let age_ms = now.saturating_sub(mg.birth[generation.index()]) / 1_000_000;
+        let _ = write!(text, " {seq:10} {age_ms:10}");
+        for lru_type in LruType::ALL {
+            let is_live = Seq(seq) >= mg.min_seq[lru_type.index()];
+            let size = if is_live { mg.size_of(generation, lru_type) } else { 0 };
+            let _ = write!(text, " {size:10} ");
+        }
+        text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Entry, FolioKind, Lru, MemcgId, NodeId, Zone};
+
+    #[test]
+    fn the_layout_is_that_of_the_kernel() {
+        let mut lru = Lru::new(Config::default(), 0);
+        for i in 0..3 {
+            let kind = if i == 0 { FolioKind::Anon } else { FolioKind::File };
+            let folio = lru.new_folio(kind, MemcgId::ROOT, NodeId(0), Zone(2), 0, [i, 0]);
+            lru.add(folio, Entry::Plain);
+        }
+        let expected = "\
+memcg     0 /
+ node     0
+          0       6124          0           2 
+          1       6124          0           0 
+          2       6124          1           0 
+          3       6124          0           0 
+";
+        assert_eq!(lru.dump(MemcgId::ROOT, "/", 6_124_000_000), expected);
+    }
+}

@@ -1,0 +1,460 @@
+//! The folio slab and its lists (spec §2.1).
+//!
+//! A folio is 32 bytes, found by index; lists are circular and linked by index, with a sentinel
+//! slot of the same slab as head. A sentinel lets a folio leave its list without naming it, which
+//! matters because a promoted folio stays on its old list while its generation field has moved on.
+//! `next` of the sentinel is the head (far from eviction), `prev` the tail.
+
+use alloc::vec::Vec;
+
+use crate::types::{FolioId, Gen, LruType, LruvecId, Zone, order_pages};
+
+/// No folio: an unlinked end.
+pub const NONE: FolioId = FolioId(u32::MAX);
+
+/// One bit (or field) of [`Flags`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bit(u32);
+
+macro_rules! bits {
+    ($($(#[$doc:meta])* $name:ident = $n:literal),* $(,)?) => {
+        impl Bit {
+            $($(#[$doc])* pub const $name: Self = Self(1 << $n);)*
+        }
+    };
+}
+
+bits! {
+    /// Accessed once (first rung of the reference ladder).
+    REFERENCED = 5,
+    /// Proved reuse (K614), second access (K612), was active (classic).
+    WORKINGSET = 6,
+    /// On the active list (classic); "place young" while off the lists (MGLRU).
+    ACTIVE = 7,
+    /// On a list.
+    LRU = 8,
+    /// Cannot be evicted.
+    UNEVICTABLE = 9,
+    /// Locked in memory by its owner.
+    MLOCKED = 10,
+    /// Somebody works on it: reclaim keeps it.
+    LOCKED = 11,
+    /// Newer than its backing store.
+    DIRTY = 12,
+    /// Being written.
+    WRITEBACK = 13,
+    /// To the tail of the oldest list as soon as its writeback ends.
+    RECLAIM = 14,
+    /// Swap-backed: belongs to the anon type.
+    SWAPBACKED = 15,
+    /// Has a swap slot.
+    SWAPCACHE = 16,
+    /// Somebody else holds a reference: it cannot be freed.
+    PINNED = 17,
+    /// Anonymous (swap-backed or lazily freed); shmem is swap-backed but not anonymous.
+    ANON = 18,
+    /// Accesses through descriptors are not counted (drop-behind I/O).
+    DROPBEHIND = 19,
+    /// Mapped executable by somebody.
+    EXEC = 20,
+    /// The first page of an asynchronous readahead window.
+    READAHEAD = 21,
+    /// Taken off its list by a reclaimer.
+    ISOLATED = 22,
+    /// Free for the host's own use.
+    HOST = 23,
+}
+
+const GEN_MASK: u32 = 0b111;
+const REFS_SHIFT: u32 = 3;
+const REFS_MASK: u32 = 0b11 << REFS_SHIFT;
+const ZONE_SHIFT: u32 = 24;
+const ZONE_MASK: u32 = 0b11 << ZONE_SHIFT;
+const ORDER_SHIFT: u32 = 26;
+const ORDER_MASK: u32 = 0b1111 << ORDER_SHIFT;
+
+/// Width of the `refs` field in bits.
+pub const REFS_WIDTH: u32 = 2;
+/// Largest value of the `refs` field.
+pub const REFS_MAX: u32 = (1 << REFS_WIDTH) - 1;
+
+/// All flags and small fields of a folio.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// Is the bit set?
+    #[inline]
+    pub fn has(self, bit: Bit) -> bool {
+        self.0 & bit.0 != 0
+    }
+
+    /// Is any of the bits set?
+    #[inline]
+    pub fn has_any(self, bits: [Bit; 2]) -> bool {
+        self.0 & (bits[0].0 | bits[1].0) != 0
+    }
+
+    /// Sets the bit.
+    #[inline]
+    pub fn set(&mut self, bit: Bit) {
+        self.0 |= bit.0;
+    }
+
+    /// Clears the bit.
+    #[inline]
+    pub fn clear(&mut self, bit: Bit) {
+        self.0 &= !bit.0;
+    }
+
+    /// Sets or clears the bit.
+    #[inline]
+    pub fn put(&mut self, bit: Bit, value: bool) {
+        if value { self.set(bit) } else { self.clear(bit) }
+    }
+
+    /// Clears the bit and tells whether it was set.
+    #[inline]
+    pub fn take(&mut self, bit: Bit) -> bool {
+        let was = self.has(bit);
+        self.clear(bit);
+        was
+    }
+
+    /// The generation field; `None` while not on a generation list.
+    #[inline]
+    pub fn generation(self) -> Option<Gen> {
+        (self.0 & GEN_MASK).checked_sub(1).map(|g| Gen(g as u8))
+    }
+
+    /// Writes the generation field.
+    #[inline]
+    pub fn set_generation(&mut self, generation: Option<Gen>) {
+        let field = generation.map_or(0, |g| u32::from(g.0) + 1);
+        self.0 = (self.0 & !GEN_MASK) | field;
+    }
+
+    /// The `refs` field, 0 to [`REFS_MAX`].
+    #[inline]
+    pub fn refs(self) -> u32 {
+        (self.0 & REFS_MASK) >> REFS_SHIFT
+    }
+
+    /// Writes the `refs` field.
+    #[inline]
+    pub fn set_refs(&mut self, refs: u32) {
+        debug_assert!(refs <= REFS_MAX);
+        self.0 = (self.0 & !REFS_MASK) | (refs << REFS_SHIFT);
+    }
+
+    /// The zone.
+    #[inline]
+    pub fn zone(self) -> Zone {
+        Zone(((self.0 & ZONE_MASK) >> ZONE_SHIFT) as u8)
+    }
+
+    /// log2 of the folio's pages.
+    #[inline]
+    pub fn order(self) -> u8 {
+        ((self.0 & ORDER_MASK) >> ORDER_SHIFT) as u8
+    }
+
+    fn new(zone: Zone, order: u8) -> Self {
+        debug_assert!(order < 16);
+        Self(u32::from(zone.0) << ZONE_SHIFT | u32::from(order) << ORDER_SHIFT)
+    }
+}
+
+impl core::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:#010x}", self.0)
+    }
+}
+
+/// What a new folio is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FolioKind {
+    /// Page cache of a real file.
+    File,
+    /// Private anonymous memory.
+    Anon,
+    /// Shared memory: swap-backed, not anonymous.
+    Shmem,
+}
+
+/// A folio: `2^order` contiguous pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Folio {
+    prev: FolioId,
+    next: FolioId,
+    /// Flags and small fields.
+    pub flags: Flags,
+    /// Owner: memcg and node.
+    pub lruvec: LruvecId,
+    /// The host's key: what this folio holds. Opaque to the policy.
+    pub owner: [u32; 2],
+    /// Page-table entries that map it.
+    pub mapcount: u32,
+    /// A word of the host's own. Opaque to the policy.
+    pub host: u32,
+}
+
+impl Folio {
+    /// Number of base pages.
+    #[inline]
+    pub fn pages(&self) -> u64 {
+        order_pages(self.flags.order())
+    }
+
+    /// Anon or file, as reclaim sorts them.
+    #[inline]
+    pub fn lru_type(&self) -> LruType {
+        if self.flags.has(Bit::SWAPBACKED) { LruType::Anon } else { LruType::File }
+    }
+
+    /// Is it mapped by any page table?
+    #[inline]
+    pub fn is_mapped(&self) -> bool {
+        self.mapcount != 0
+    }
+}
+
+/// All folios. Free slots are chained through `next`.
+#[derive(Clone, Debug)]
+pub struct Folios {
+    slots: Vec<Folio>,
+    free: FolioId,
+    live: usize,
+}
+
+impl Default for Folios {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: NONE, live: 0 }
+    }
+}
+
+impl core::ops::Index<FolioId> for Folios {
+    type Output = Folio;
+    #[inline]
+    fn index(&self, id: FolioId) -> &Folio {
+        &self.slots[id.index()]
+    }
+}
+
+impl core::ops::IndexMut<FolioId> for Folios {
+    #[inline]
+    fn index_mut(&mut self, id: FolioId) -> &mut Folio {
+        &mut self.slots[id.index()]
+    }
+}
+
+impl Folios {
+    /// A new folio on no list.
+    pub fn alloc(
+        &mut self,
+        kind: FolioKind,
+        lruvec: LruvecId,
+        zone: Zone,
+        order: u8,
+        owner: [u32; 2],
+    ) -> FolioId {
+        let mut flags = Flags::new(zone, order);
+        flags.put(Bit::SWAPBACKED, kind != FolioKind::File);
+        flags.put(Bit::ANON, kind == FolioKind::Anon);
+        self.live += 1;
+        self.take_slot(Folio { prev: NONE, next: NONE, flags, lruvec, owner, mapcount: 0, host: 0 })
+    }
+
+    /// Gives a folio back. It must be on no list.
+    pub fn free(&mut self, id: FolioId) {
+        debug_assert!(self[id].prev == NONE, "{id:?} freed while listed");
+        debug_assert!(self[id].lruvec != LruvecId(u32::MAX), "{id:?} freed twice");
+        let next = self.free;
+        let slot = &mut self[id];
+        slot.next = next;
+        slot.lruvec = LruvecId(u32::MAX);
+        slot.flags = Flags::default();
+        self.free = id;
+        self.live -= 1;
+    }
+
+    /// Folios allocated and not freed, sentinels not counted.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Slots of the slab, free and sentinel slots included.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// An empty list.
+    pub fn new_list(&mut self) -> List {
+        let sentinel = self.take_slot(Folio {
+            prev: NONE,
+            next: NONE,
+            flags: Flags::default(),
+            lruvec: LruvecId(u32::MAX),
+            owner: [0; 2],
+            mapcount: 0,
+            host: 0,
+        });
+        self[sentinel].prev = sentinel;
+        self[sentinel].next = sentinel;
+        List(sentinel)
+    }
+
+    /// Frees an empty list's sentinel.
+    pub fn drop_list(&mut self, list: List) {
+        debug_assert!(self.is_empty(list));
+        let next = self.free;
+        self[list.0].prev = NONE;
+        self[list.0].next = next;
+        self.free = list.0;
+    }
+
+    fn take_slot(&mut self, folio: Folio) -> FolioId {
+        if self.free == NONE {
+            let id = FolioId(u32::try_from(self.slots.len()).expect("at most 2^32 folios"));
+            self.slots.push(folio);
+            return id;
+        }
+        let id = self.free;
+        self.free = self[id].next;
+        self[id] = folio;
+        id
+    }
+
+    /// Is the folio linked into a list?
+    #[inline]
+    pub fn is_listed(&self, id: FolioId) -> bool {
+        self[id].prev != NONE
+    }
+
+    /// Is the list empty?
+    #[inline]
+    pub fn is_empty(&self, list: List) -> bool {
+        self[list.0].prev == list.0
+    }
+
+    /// The folio nearest to eviction.
+    #[inline]
+    pub fn tail(&self, list: List) -> Option<FolioId> {
+        let tail = self[list.0].prev;
+        (tail != list.0).then_some(tail)
+    }
+
+    /// The neighbour of `id` further from eviction.
+    #[inline]
+    pub fn before(&self, list: List, id: FolioId) -> Option<FolioId> {
+        let prev = self[id].prev;
+        (prev != list.0).then_some(prev)
+    }
+
+    /// Links the folio at the head, far from eviction.
+    #[inline]
+    pub fn push_head(&mut self, list: List, id: FolioId) {
+        let next = self[list.0].next;
+        self.link(id, list.0, next);
+    }
+
+    /// Links the folio at the tail, next to be evicted.
+    #[inline]
+    pub fn push_tail(&mut self, list: List, id: FolioId) {
+        let prev = self[list.0].prev;
+        self.link(id, prev, list.0);
+    }
+
+    /// Takes the folio off whatever list it is on.
+    #[inline]
+    pub fn unlink(&mut self, id: FolioId) {
+        let Folio { prev, next, .. } = self[id];
+        debug_assert!(prev != NONE, "{id:?} is on no list");
+        self[prev].next = next;
+        self[next].prev = prev;
+        self[id].prev = NONE;
+        self[id].next = NONE;
+    }
+
+    #[inline]
+    fn link(&mut self, id: FolioId, prev: FolioId, next: FolioId) {
+        debug_assert!(!self.is_listed(id), "{id:?} is on a list already");
+        self[prev].next = id;
+        self[next].prev = id;
+        self[id].prev = prev;
+        self[id].next = next;
+    }
+
+    /// From the tail (next to be evicted) to the head.
+    pub fn iter_from_tail(&self, list: List) -> impl Iterator<Item = FolioId> + '_ {
+        core::iter::successors(self.tail(list), move |&id| self.before(list, id))
+    }
+
+    /// Every live folio, in slot order.
+    pub fn iter(&self) -> impl Iterator<Item = (FolioId, &Folio)> + '_ {
+        (0u32..).map(FolioId).zip(&self.slots).filter(|(_, f)| f.lruvec != LruvecId(u32::MAX))
+    }
+}
+
+/// A list, named by its sentinel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List(FolioId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn folios(n: usize) -> (Folios, List, Vec<FolioId>) {
+        let mut folios = Folios::default();
+        let list = folios.new_list();
+        let ids = (0..n)
+            .map(|i| folios.alloc(FolioKind::File, LruvecId(0), Zone(2), 0, [i as u32, 0]))
+            .collect();
+        (folios, list, ids)
+    }
+
+    #[test]
+    fn a_folio_is_32_bytes() {
+        assert_eq!(size_of::<Folio>(), 32);
+    }
+
+    #[test]
+    fn fields_do_not_overlap() {
+        let mut flags = Flags::new(Zone(3), 9);
+        flags.set_generation(Some(Gen(3)));
+        flags.set_refs(3);
+        flags.set(Bit::DIRTY);
+        assert_eq!(
+            (flags.generation(), flags.refs(), flags.zone(), flags.order()),
+            (Some(Gen(3)), 3, Zone(3), 9)
+        );
+        flags.set_generation(None);
+        flags.set_refs(0);
+        assert_eq!((flags.generation(), flags.refs(), flags.zone()), (None, 0, Zone(3)));
+        assert!(flags.has(Bit::DIRTY) && !flags.has(Bit::WRITEBACK));
+    }
+
+    #[test]
+    fn lists_keep_order_from_both_ends() {
+        let (mut folios, list, ids) = folios(3);
+        folios.push_head(list, ids[0]);
+        folios.push_head(list, ids[1]);
+        folios.push_tail(list, ids[2]);
+        let order: Vec<_> = folios.iter_from_tail(list).collect();
+        assert_eq!(order, vec![ids[2], ids[0], ids[1]]);
+        folios.unlink(ids[0]);
+        let order: Vec<_> = folios.iter_from_tail(list).collect();
+        assert_eq!(order, vec![ids[2], ids[1]]);
+    }
+
+    #[test]
+    fn slots_are_reused() {
+        let (mut folios, _, ids) = folios(2);
+        folios.free(ids[0]);
+        let again = folios.alloc(FolioKind::Anon, LruvecId(1), Zone(0), 0, [9, 9]);
+        assert_eq!(again, ids[0]);
+        assert_eq!((folios.live(), folios[again].lru_type()), (2, LruType::Anon));
+        assert_eq!(folios.iter().count(), 2);
+    }
+}

@@ -1,0 +1,340 @@
+//! Generations: where a folio enters, how it leaves, how a new generation is made and when the
+//! oldest one is given up (spec §3.1, §4.5, §4.6). Invariants I1–I5.
+
+use crate::folio::{Bit, Flags};
+use crate::lru::Lru;
+use crate::lruvec::Generations;
+use crate::stats::Counter;
+use crate::tiers;
+use crate::types::{
+    FolioId, Gen, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MAX_NR_ZONES, MIN_NR_GENS, Nanos,
+    Seq, Zone,
+};
+
+/// Distance from the youngest generation at which a folio enters (K614, K72).
+fn entry_distance(flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> u64 {
+    let workingset = u64::from(flags.has(Bit::WORKINGSET));
+    if flags.has(Bit::ACTIVE) {
+        2 - workingset
+    } else if tail {
+        4
+    } else if is_held_young(flags, lru_type) {
+        2
+    } else if prefault {
+        4 - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))
+    } else {
+        4 - workingset
+    }
+}
+
+/// Fresh anonymous memory, or a folio waiting for its writeback to be reclaimed.
+fn is_held_young(flags: Flags, lru_type: LruType) -> bool {
+    lru_type == LruType::Anon && !flags.has(Bit::SWAPCACHE) || awaits_writeback(flags)
+}
+
+/// Marked for reclaim and still dirty or under writeback.
+pub(crate) fn awaits_writeback(flags: Flags) -> bool {
+    flags.has(Bit::RECLAIM) && flags.has_any([Bit::DIRTY, Bit::WRITEBACK])
+}
+
+impl Generations {
+    fn entry_k612(&self, flags: Flags, lru_type: LruType, tail: bool) -> Seq {
+        let min_seq = self.min_seq[lru_type.index()];
+        if flags.has(Bit::ACTIVE) {
+            self.max_seq
+        } else if is_held_young(flags, lru_type) {
+            Seq(self.max_seq.0 - 1)
+        } else if tail || min_seq.plus(2) >= self.max_seq {
+            min_seq
+        } else {
+            min_seq.plus(1)
+        }
+    }
+
+    fn entry_k614(&self, flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> Seq {
+        let distance = entry_distance(flags, lru_type, tail, prefault);
+        Seq(self.max_seq.0 + 1 - distance).max(self.min_seq[lru_type.index()])
+    }
+}
+
+impl Lru {
+    /// The generation a folio with these flags would be put into.
+    pub(crate) fn entry_seq(
+        &self,
+        lruvec: LruvecId,
+        flags: Flags,
+        lru_type: LruType,
+        tail: bool,
+    ) -> Seq {
+        let mg = &self.lruvecs[lruvec.index()].mg;
+        if self.config.is_k612() {
+            mg.entry_k612(flags, lru_type, tail)
+        } else {
+            mg.entry_k614(flags, lru_type, tail, self.config.patches.prefault)
+        }
+    }
+
+    /// Puts a folio onto the generation its flags ask for: at the head, or at the tail to be
+    /// evicted next.
+    pub(crate) fn insert_generation(&mut self, id: FolioId, tail: bool) {
+        let folio = self.folios[id];
+        let lru_type = folio.lru_type();
+        let seq = self.entry_seq(folio.lruvec, folio.flags, lru_type, tail);
+        let flags = &mut self.folios[id].flags;
+        if flags.take(Bit::ACTIVE) && self.config.is_k612() {
+            flags.set_refs(0);
+            flags.clear(Bit::REFERENCED);
+        }
+        flags.set(Bit::LRU);
+        flags.set_generation(Some(seq.generation()));
+        self.account(id, seq.generation(), true);
+        self.link_generation(id, seq.generation(), tail);
+    }
+
+    /// Links the folio into the list of a generation.
+    pub(crate) fn link_generation(&mut self, id: FolioId, generation: Gen, tail: bool) {
+        let folio = self.folios[id];
+        let mg = &self.lruvecs[folio.lruvec.index()].mg;
+        let zone = folio.flags.zone().index();
+        let list = mg.lists[generation.index()][folio.lru_type().index()][zone];
+        if tail {
+            self.folios.push_tail(list, id);
+        } else {
+            self.folios.push_head(list, id);
+        }
+    }
+
+    /// Takes a folio off its generation. It stays young when it is put back soon (migration).
+    pub(crate) fn remove_generation(&mut self, id: FolioId) {
+        let generation = self.take_from_generation(id);
+        let lruvec = self.folios[id].lruvec.index();
+        if self.lruvecs[lruvec].mg.is_active(generation) {
+            self.folios[id].flags.set(Bit::ACTIVE);
+        }
+    }
+
+    /// Takes a folio off its generation; tells which generation it belonged to.
+    pub(crate) fn take_from_generation(&mut self, id: FolioId) -> Gen {
+        let generation = self.folios[id].flags.generation().expect("on a generation list");
+        self.account(id, generation, false);
+        self.folios.unlink(id);
+        let flags = &mut self.folios[id].flags;
+        flags.set_generation(None);
+        flags.clear(Bit::LRU);
+        generation
+    }
+
+    /// Counts the folio in or out of a generation.
+    fn account(&mut self, id: FolioId, generation: Gen, more: bool) {
+        let folio = self.folios[id];
+        let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
+        let n = folio.pages();
+        let lruvec = &mut self.lruvecs[folio.lruvec.index()];
+        let pages = &mut lruvec.mg.pages[generation.index()][t][zone];
+        let total = &mut self.nodes[lruvec.node.index()].lru_pages[t];
+        if more {
+            *pages += n as i64;
+            *total += n;
+        } else {
+            *pages -= n as i64;
+            *total -= n;
+        }
+    }
+
+    /// The folio belongs to another generation from now on; lists are left alone.
+    pub(crate) fn recount(&mut self, id: FolioId, to: Gen) {
+        let folio = &mut self.folios[id];
+        let from = folio.flags.generation().expect("on a generation list");
+        folio.flags.set_generation(Some(to));
+        let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
+        let n = folio.pages() as i64;
+        let pages = &mut self.lruvecs[folio.lruvec.index()].mg.pages;
+        pages[from.index()][t][zone] -= n;
+        pages[to.index()][t][zone] += n;
+    }
+
+    /// Moves a folio of the oldest generation to the next one: protected, or not to be evicted
+    /// yet. Its accesses are forgotten.
+    pub(crate) fn protect(&mut self, id: FolioId, tail: bool) {
+        let folio = self.folios[id];
+        let mg = &self.lruvecs[folio.lruvec.index()].mg;
+        let to = mg.min_seq[folio.lru_type().index()].plus(1).generation();
+        self.recount(id, to);
+        tiers::forget_accesses(&mut self.folios[id].flags, self.config.refs_model);
+        self.folios.unlink(id);
+        self.link_generation(id, to, tail);
+    }
+
+    /// Page tables say the folio was used (spec §3.4). Only its generation field moves; eviction
+    /// moves it to the right list when it meets it. True when it was promoted.
+    pub(crate) fn promote(&mut self, id: FolioId) -> bool {
+        let folio = self.folios[id];
+        let to = self.lruvecs[folio.lruvec.index()].mg.max_seq.generation();
+        let flags = &mut self.folios[id].flags;
+        match (self.config.is_k612(), folio.flags.generation()) {
+            (true, None) => flags.set(Bit::REFERENCED),
+            (true, Some(_)) => tiers::forget_accesses(flags, self.config.refs_model),
+            (false, generation) => {
+                let proven = folio.flags.has_any([Bit::REFERENCED, Bit::WORKINGSET]);
+                if generation.is_none() && proven || !tiers::second_touch(flags) {
+                    return false;
+                }
+            }
+        }
+        let Some(from) = folio.flags.generation() else { return false };
+        if from != to {
+            self.recount(id, to);
+            self.count(folio.lruvec, Counter::Promoted, folio.pages());
+        }
+        from != to
+    }
+
+    /// Makes a new youngest generation, unless somebody has since `seq` was seen (spec §4.5).
+    pub(crate) fn bump(
+        &mut self,
+        id: LruvecId,
+        seq: Seq,
+        evictable: Evictable,
+        now: Nanos,
+    ) -> bool {
+        if self.lruvecs[id.index()].mg.max_seq != seq {
+            return false;
+        }
+        for lru_type in LruType::ALL {
+            if self.lruvecs[id.index()].mg.nr_gens(lru_type) == MAX_NR_GENS as u64 {
+                self.force_out_oldest(id, lru_type, evictable);
+            }
+        }
+        let mg = &mut self.lruvecs[id.index()].mg;
+        let next = mg.max_seq.plus(1);
+        mg.birth[next.generation().index()] = now;
+        mg.max_seq = next;
+        self.count(id, Counter::AgingPasses, 1);
+        true
+    }
+
+    /// Empties the oldest generation into the next one. For a type that is not evictable the window
+    /// just slides: its coldest folios are then found in the slot of the youngest generation.
+    fn force_out_oldest(&mut self, id: LruvecId, lru_type: LruType, evictable: Evictable) {
+        if evictable.includes(lru_type) {
+            for zone in 0..MAX_NR_ZONES {
+                self.push_out_zone(id, lru_type, Zone(zone as u8));
+            }
+        }
+        let mg = &mut self.lruvecs[id.index()].mg;
+        mg.controller.carry_over(lru_type);
+        mg.min_seq[lru_type.index()].0 += 1;
+    }
+
+    /// Moves a zone's list of the oldest generation to the tail of the next, one by one from the
+    /// tail. Work is done in lock holds of at most [`MAX_LRU_BATCH`] folios.
+    fn push_out_zone(&mut self, id: LruvecId, lru_type: LruType, zone: Zone) {
+        let mg = &self.lruvecs[id.index()].mg;
+        let (oldest, t) = (mg.oldest(lru_type), lru_type.index());
+        let list = mg.lists[oldest.index()][t][zone.index()];
+        let mut held = 0;
+        while let Some(folio) = self.folios.tail(list) {
+            self.push_out(folio, oldest, lru_type);
+            held = (held + 1) % MAX_LRU_BATCH;
+        }
+    }
+
+    fn push_out(&mut self, id: FolioId, oldest: Gen, lru_type: LruType) {
+        let flags = self.folios[id].flags;
+        let model = self.config.refs_model;
+        match flags.generation() {
+            Some(generation) if generation != oldest => {
+                self.folios.unlink(id);
+                self.link_generation(id, generation, false);
+            }
+            _ => {
+                if !self.config.is_k612() && !tiers::is_saturated(flags, model) {
+                    self.count_protected(id, tiers::tier(flags, model).index(), lru_type);
+                }
+                self.protect(id, true);
+            }
+        }
+    }
+
+    /// Counts a folio as protected in its tier.
+    pub(crate) fn count_protected(&mut self, id: FolioId, tier: usize, lru_type: LruType) {
+        let folio = self.folios[id];
+        let controller = &mut self.lruvecs[folio.lruvec.index()].mg.controller;
+        controller.protected[lru_type.index()][tier] += folio.pages();
+    }
+
+    /// Gives up oldest generations that are empty (spec §4.6). True if any type advanced.
+    pub(crate) fn flush_empty_oldest(&mut self, id: LruvecId, evictable: Evictable) -> bool {
+        let mg = &self.lruvecs[id.index()].mg;
+        let old = mg.min_seq;
+        let mut candidate = old;
+        for lru_type in LruType::ALL.into_iter().filter(|&t| evictable.includes(t)) {
+            let seq = &mut candidate[lru_type.index()];
+            while seq.plus(MIN_NR_GENS) <= mg.max_seq
+                && mg.oldest_is_empty(&self.folios, *seq, lru_type)
+            {
+                *seq = seq.plus(1);
+            }
+        }
+        self.couple(id, old, &mut candidate, evictable);
+        for lru_type in LruType::ALL {
+            let t = lru_type.index();
+            if candidate[t] != old[t] {
+                let mg = &mut self.lruvecs[id.index()].mg;
+                mg.controller.carry_over(lru_type);
+                mg.min_seq[t] = candidate[t];
+            }
+        }
+        candidate != old
+    }
+
+    /// The two types may not run apart.
+    fn couple(&self, id: LruvecId, old: [Seq; 2], candidate: &mut [Seq; 2], evictable: Evictable) {
+        let [anon, file] = LruType::ALL.map(LruType::index);
+        if self.config.is_k612() {
+            if evictable == Evictable::Both {
+                candidate[anon] = candidate[anon].min(candidate[file]);
+                candidate[file] = candidate[anon].max(old[file]);
+            }
+            return;
+        }
+        let second = Seq(self.lruvecs[id.index()].mg.max_seq.0 - 2);
+        for (lead, lag) in [(anon, file), (file, anon)] {
+            if candidate[lead] > second && candidate[lag] < second {
+                candidate[lead] = second.max(old[lead]);
+            }
+        }
+    }
+}
+
+/// Types that may be evicted under a swappiness (spec §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evictable {
+    /// Swappiness 0.
+    FileOnly,
+    /// Swappiness 201.
+    AnonOnly,
+    /// All others.
+    Both,
+}
+
+/// Swappiness that means "anon only".
+pub(crate) const SWAPPINESS_ANON_ONLY: u8 = 201;
+
+impl Evictable {
+    pub(crate) fn under(swappiness: u8) -> Self {
+        match swappiness {
+            0 => Self::FileOnly,
+            SWAPPINESS_ANON_ONLY.. => Self::AnonOnly,
+            _ => Self::Both,
+        }
+    }
+
+    pub(crate) fn includes(self, lru_type: LruType) -> bool {
+        match self {
+            Self::FileOnly => lru_type == LruType::File,
+            Self::AnonOnly => lru_type == LruType::Anon,
+            Self::Both => true,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The seam below the policy: everything reclaim may ask of the machine beneath it.
+//!
+//! Calls go down, data comes back: the host fills in plain values or a batch the core lends it, and
+//! never holds a handle to the policy. Folio flags live in the slab, which the core lends out.
+//! Add a question only when an algorithm of the specification needs it.
+
+use alloc::vec::Vec;
+
+use crate::folio::Folios;
+use crate::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
+use crate::workingset::Shadow;
+
+/// What the host knows of a memory cgroup. Sizes are pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemcgView {
+    /// Pages charged, descendants included.
+    pub usage: u64,
+    /// `memory.min`.
+    pub min: u64,
+    /// `memory.low`.
+    pub low: u64,
+    /// `memory.max`; `u64::MAX` is none.
+    pub max: u64,
+    /// `memory.swappiness`, 0 to 200.
+    pub swappiness: u8,
+    /// Swap pages this group may still take.
+    pub swap_left: u64,
+}
+
+/// What the host knows of a zone. Sizes are pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZoneView {
+    /// Pages of the zone; 0: the zone does not exist.
+    pub managed: u64,
+    /// Free pages.
+    pub free: u64,
+    /// Below this only reclaimers may allocate.
+    pub min: u64,
+    /// Below this kswapd wakes.
+    pub low: u64,
+    /// Above this kswapd sleeps.
+    pub high: u64,
+}
+
+/// A position in an address space, in bytes. Positions only have an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Va(pub u64);
+
+/// What backs a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Private anonymous memory.
+    Anon,
+    /// Shared swap-backed memory.
+    Shmem,
+    /// A real file.
+    File,
+}
+
+/// One page table (the entries under one PMD) of one mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmdView {
+    /// Where it starts; names the table to [`Host::harvest_pmd`].
+    pub at: Va,
+    /// Where the next table may start.
+    pub next: Va,
+    /// Where the mapping ends.
+    pub mapping_end: Va,
+    /// What is mapped.
+    pub backing: Backing,
+    /// Accesses through this mapping say something about reuse (no SEQ/RAND advice, no NOREUSE).
+    pub recency: bool,
+    /// Never walked: mlocked, hugetlb, inaccessible, special.
+    pub special: bool,
+    /// The PMD's own accessed bit.
+    pub young: bool,
+}
+
+/// A young entry found in a page table; its accessed bit is now clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct YoungPte {
+    /// The folio it maps.
+    pub folio: FolioId,
+    /// The entry was dirty.
+    pub dirty: bool,
+}
+
+/// What one page table had to say. The core lends the buffer and clears it before each call.
+#[derive(Clone, Debug, Default)]
+pub struct Harvest {
+    /// Present entries looked at.
+    pub entries: u32,
+    /// The table could not be locked; nothing was harvested.
+    pub contended: bool,
+    /// Young entries of the lruvec asked for.
+    pub young: Vec<YoungPte>,
+}
+
+impl Harvest {
+    pub(crate) fn clear(&mut self) {
+        self.entries = 0;
+        self.contended = false;
+        self.young.clear();
+    }
+}
+
+/// A page table met while looking around a young entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Address space.
+    pub mm: MmId,
+    /// Which table.
+    pub at: Va,
+    /// Present entries in the window.
+    pub entries: u32,
+    /// Young entries in the window, the starting one included.
+    pub young: u32,
+}
+
+/// What the reverse map of one folio had to say. Lent and cleared like [`Harvest`].
+#[derive(Clone, Debug, Default)]
+pub struct RmapHarvest {
+    /// Entries found young; their accessed bits are now clear.
+    pub referenced: u32,
+    /// Some mapping is mlocked.
+    pub locked: bool,
+    /// Some mapping is executable.
+    pub exec: bool,
+    /// A lock was contended or the owner is exiting: nothing can be concluded.
+    pub contended: bool,
+    /// Page tables around young entries, for the Bloom filter.
+    pub around: Vec<Around>,
+    /// Neighbours found young.
+    pub neighbours: Vec<YoungPte>,
+}
+
+impl RmapHarvest {
+    pub(crate) fn clear(&mut self) {
+        self.referenced = 0;
+        self.locked = false;
+        self.exec = false;
+        self.contended = false;
+        self.around.clear();
+        self.neighbours.clear();
+    }
+}
+
+/// What became of a folio the core decided to evict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not tried yet.
+    Pending,
+    /// Unmapped, clean (or its write is complete), held by nobody: ready to be freed.
+    Ready {
+        /// A write had to be made for it.
+        wrote: bool,
+    },
+    /// Anonymous and no swap slot to be had.
+    NoSwapSlot,
+    /// Still mapped after unmapping.
+    StillMapped,
+    /// Somebody holds a reference.
+    Pinned,
+    /// Being written now; it becomes clean later.
+    WriteQueued,
+    /// A dirty file folio that reclaim may not write.
+    Dirty,
+    /// Its data cannot be written now, or it was dirtied again.
+    Busy,
+}
+
+/// One folio on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// Which folio.
+    pub folio: FolioId,
+    /// It may be written if it is dirty.
+    pub may_write: bool,
+    /// What the host made of it.
+    pub outcome: Outcome,
+}
+
+/// What shrinking the slab caches of one (memcg, node) gave. Pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlabWork {
+    /// Objects looked at.
+    pub scanned: u64,
+    /// Pages freed.
+    pub freed: u64,
+}
+
+/// Everything reclaim may ask of the machine beneath it.
+///
+/// All calls take `&mut self`, so that a tape can log or answer any of them.
+pub trait Host {
+    /// The time.
+    fn now(&mut self) -> Nanos;
+
+    /// A random number below `n`.
+    fn random_below(&mut self, n: u32) -> u32;
+
+    /// The state of a memory cgroup.
+    fn memcg(&mut self, memcg: MemcgId) -> MemcgView;
+
+    /// The state of a zone.
+    fn zone(&mut self, node: NodeId, zone: Zone) -> ZoneView;
+
+    /// The first page table of `mm` at or after `from`; `None`: the walk of this mm is over.
+    fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView>;
+
+    /// Tests and clears the accessed bits under one PMD, and the PMD's own, for folios of
+    /// `lruvec` only, and reports the young ones.
+    fn harvest_pmd(
+        &mut self,
+        mm: MmId,
+        at: Va,
+        lruvec: LruvecId,
+        folios: &Folios,
+        out: &mut Harvest,
+    );
+
+    /// Tests and clears the accessed bits of every entry that maps `folio`. With `window` > 1 a
+    /// young entry also makes the host look at the `window` entries centred on it inside the same
+    /// PMD and mapping, and report young neighbours of the same lruvec.
+    fn harvest_rmap(&mut self, folio: FolioId, window: u32, folios: &Folios, out: &mut RmapHarvest);
+
+    /// Brings each folio to where it can be freed, in this order: gives swap-backed folios a swap
+    /// slot ([`Bit::SWAPCACHE`](crate::folio::Bit::SWAPCACHE)), unmaps (dirty entries make the
+    /// folio dirty), writes swap-backed folios that are dirty (all are until they were written
+    /// once) if they may be. The folios are isolated. Each `outcome` is filled in; for
+    /// [`Outcome::Ready`] [`Host::free`] follows, for [`Outcome::WriteQueued`] the core starts
+    /// writeback and the host ends it. A dirty file folio answers [`Outcome::Dirty`] unless
+    /// `may_write`.
+    fn evict(&mut self, folios: &mut Folios, batch: &mut [Eviction]);
+
+    /// Takes the folio out of its mapping (leaving `shadow` in its place, where the place lasts)
+    /// and uncharges it. The core frees the slab slot afterwards.
+    fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow);
+
+    /// Wakes the threads that write dirty pages back.
+    fn wake_flusher(&mut self, node: NodeId);
+
+    /// Shrinks the slab caches of one group on one node at `priority`.
+    fn shrink_slab(&mut self, memcg: MemcgId, node: NodeId, priority: u8) -> SlabWork;
+
+    /// Node that folios of `node` may be demoted to instead of being swapped out.
+    fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {
+        let _ = node;
+        None
+    }
+}

@@ -1,0 +1,91 @@
+//! kswapd: reclaims a node until a zone is above its high watermark (spec §9.3, §4.7).
+
+use crate::generations::Evictable;
+use crate::host::{Host, ZoneView};
+use crate::lru::Lru;
+use crate::shrink::{Reclaim, Step, Work};
+use crate::types::{DEF_PRIORITY, LruType, LruvecId, MAX_NR_ZONES, NodeId, SWAP_CLUSTER_MAX, Zone};
+
+fn zones(node: NodeId, host: &mut impl Host) -> [ZoneView; MAX_NR_ZONES] {
+    core::array::from_fn(|z| host.zone(node, Zone(z as u8)))
+}
+
+fn is_balanced(zones: &[ZoneView]) -> bool {
+    zones.iter().any(|z| z.managed > 0 && z.free >= z.high)
+}
+
+impl Reclaim {
+    /// One turn of kswapd's loop: enough, given up, or another visit at this priority.
+    pub(crate) fn next_balance(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
+        let node = self.home;
+        let zones = zones(node, host);
+        if is_balanced(&zones) {
+            lru.can_sleep(node);
+            self.over = true;
+        } else if self.ctl.priority == 0 {
+            if self.total + self.ctl.reclaimed == 0 {
+                lru.nodes[node.index()].kswapd_failures += 1;
+            }
+            self.over = true;
+        } else {
+            self.start_balance(lru, &zones, host);
+        }
+        Step::Again(Work::default())
+    }
+
+    fn start_balance(&mut self, lru: &mut Lru, zones: &[ZoneView], host: &mut impl Host) {
+        let eligible = zones.iter().filter(|z| z.managed > 0);
+        self.ctl.goal = eligible.map(|z| z.high.max(SWAP_CLUSTER_MAX)).sum();
+        if lru.config.is_mglru() {
+            lru.age_node(self.home, self.ctl.priority, host);
+        } else {
+            lru.age_active_anon(&self.ctl, self.home, host);
+        }
+        self.total += core::mem::take(&mut self.ctl.reclaimed);
+        self.ctl.scanned = 0;
+        self.enter_node(lru, self.home, host);
+        if self.visit.is_none() {
+            self.over = true;
+        }
+    }
+
+    /// A visit is over: pressure rises when it fell short of its goal.
+    pub(crate) fn left_balance(&mut self, scanned_before: u64) {
+        let scanned = self.ctl.scanned - scanned_before.min(self.ctl.scanned);
+        if scanned < self.ctl.goal || self.ctl.reclaimed == 0 {
+            self.ctl.priority = self.ctl.priority.min(DEF_PRIORITY) - 1;
+        }
+    }
+}
+
+impl Lru {
+    /// The node is balanced: nobody needs to slow down on its account.
+    fn can_sleep(&mut self, node: NodeId) {
+        let node = &mut self.nodes[node.index()];
+        node.writeback_flag = false;
+        node.dirty_flag = false;
+        node.congested = false;
+    }
+
+    /// `min_ttl`: when the oldest generation of every lruvec is younger than it, the working set
+    /// does not fit, and thrashing is worse than an out-of-memory kill.
+    fn age_node(&mut self, node: NodeId, priority: u8, host: &mut impl Host) {
+        if self.config.min_ttl_ms == 0 {
+            return;
+        }
+        let born_before = host.now().saturating_sub(self.config.min_ttl_ms * 1_000_000);
+        let ids = self.memcgs.ids().map(|m| self.lruvec_id(m, node));
+        let any = ids.into_iter().any(|id| self.is_old_enough(id, priority, born_before));
+        self.nodes[node.index()].wakes.out_of_memory |= !any;
+    }
+
+    fn is_old_enough(&self, id: LruvecId, priority: u8, born_before: u64) -> bool {
+        let size = self.evictable_size(id, Evictable::Both);
+        let online = self.memcgs[self.place(id).memcg].online;
+        let sizable = if online { size >> priority != 0 } else { size != 0 };
+        let mg = &self.lruvecs[id.index()].mg;
+        let oldest = LruType::ALL.map(|t| mg.min_seq[t.index()]);
+        let oldest = oldest[0].min(oldest[1]);
+        sizable && mg.birth[oldest.generation().index()] <= born_before
+    }
+}

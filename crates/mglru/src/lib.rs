@@ -1,0 +1,59 @@
+//! The Linux page reclaim policies as a library: multi-gen LRU and classic LRU, memory cgroups,
+//! workingset detection, throttling and the out-of-memory decision.
+//!
+//! The policy knows no world: no clock, thread, file, float or hash order. What it must know it
+//! asks a [`Host`]; what happens outside comes in through the methods of [`Lru`]; a reclaim call is
+//! a [`Reclaim`] value that is stepped, one bounded unit at a time.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod aging;
+mod bloom;
+mod check;
+mod classic;
+pub mod config;
+mod controller;
+mod dump;
+mod eviction;
+pub mod folio;
+mod generations;
+pub mod host;
+mod input;
+pub mod judge;
+mod kswapd;
+mod look_around;
+mod lru;
+mod lruvec;
+mod memcg;
+mod mglru_loop;
+mod mm_list;
+mod node;
+mod oom;
+mod process;
+mod protection;
+mod reclaim_control;
+mod shrink;
+pub mod stats;
+mod throttle;
+mod tiers;
+pub mod types;
+mod walk;
+mod workingset;
+
+pub use config::Config;
+pub use folio::{Bit, FolioKind, Folios};
+pub use host::Host;
+pub use input::{Created, Input};
+pub use lru::{Entry, Lru, Sizes};
+pub use lruvec::{ClassicList, Lruvec};
+pub use node::Wakes;
+pub use oom::{AllocRetry, ChargeRetry, RetryStep};
+pub use reclaim_control::Gfp;
+pub use shrink::{Reclaim, Step, Work};
+pub use stats::{Counter, Counters};
+pub use throttle::Throttle;
+pub use types::*;
+pub use workingset::Shadow;

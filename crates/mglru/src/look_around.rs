@@ -1,0 +1,63 @@
+//! Look-around: when eviction's reverse-map walk finds a young entry, its neighbours in the same
+//! page table are harvested too (spec §4.4).
+
+use crate::folio::Bit;
+use crate::host::RmapHarvest;
+use crate::lru::Lru;
+use crate::tiers;
+use crate::types::{FolioId, LruvecId};
+use crate::walk::is_suitable;
+
+/// Entries examined around a young one.
+pub(crate) const WINDOW: u32 = 64;
+
+impl Lru {
+    /// Promotes the neighbours and remembers dense tables for the next walk. `walking`: the
+    /// reclaimer has the state of a page-table walk at hand, so lists are left alone.
+    pub(crate) fn look_around(&mut self, id: LruvecId, harvest: &RmapHarvest, walking: bool) {
+        for young in &harvest.neighbours {
+            self.note_dirty_pte(young.folio, young.dirty);
+            if walking {
+                self.promote(young.folio);
+            } else {
+                self.promote_by_activation(young.folio);
+            }
+        }
+        let mg = &mut self.lruvecs[id.index()].mg;
+        for around in &harvest.around {
+            if is_suitable(around.entries, around.young) {
+                mg.walk.filters.insert(mg.max_seq, around.mm, around.at);
+            }
+        }
+    }
+
+    /// Without walk state a promoted neighbour is taken off its list and put back young.
+    fn promote_by_activation(&mut self, id: FolioId) {
+        let flags = &mut self.folios[id].flags;
+        if !self.config.is_k612() && !tiers::second_touch(flags) {
+            return;
+        }
+        if self.config.stable_612 {
+            tiers::forget_accesses(flags, self.config.refs_model);
+        }
+        let folio = self.folios[id];
+        let youngest = self.lruvecs[folio.lruvec.index()].mg.max_seq.generation();
+        if folio.flags.generation() != Some(youngest) {
+            self.activate(id);
+        }
+    }
+
+    /// Makes a listed folio young (MGLRU) or active (classic).
+    pub(crate) fn activate(&mut self, id: FolioId) {
+        let flags = self.folios[id].flags;
+        if !flags.has(Bit::LRU) || flags.has(Bit::UNEVICTABLE) {
+            return;
+        }
+        let n = self.folios[id].pages();
+        self.remove(id);
+        self.folios[id].flags.set(Bit::ACTIVE);
+        self.putback(id);
+        let lruvec = self.folios[id].lruvec;
+        self.count(lruvec, crate::stats::Counter::Pgactivate, n);
+    }
+}

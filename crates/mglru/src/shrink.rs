@@ -1,0 +1,499 @@
+//! A reclaim call as a value that is stepped (spec §9): priorities, nodes, memcgs, lruvecs.
+//!
+//! One step is one bounded unit of work, after which other reclaimers may run: an evict batch, a
+//! slice of a page-table walk, 32 pages of a classic list, one memcg passed over. The state is
+//! explicit: which priority, which node, which memcg, which loop.
+
+use alloc::vec::Vec;
+
+use crate::classic::{ClassicLoop, ClassicPrepared, ClassicStep};
+use crate::host::Host;
+use crate::lru::Lru;
+use crate::memcg::TreeWalk;
+use crate::mglru_loop::{MglruLoop, MglruStep};
+use crate::process::Manner;
+use crate::reclaim_control::{BatchStats, Control, Gfp};
+use crate::stats::Counter;
+use crate::throttle::Throttle;
+use crate::types::{
+    DEF_PRIORITY, FolioId, LruvecId, MIN_LRU_BATCH, MemcgId, Nanos, NodeId, Reclaimer,
+    SWAP_CLUSTER_MAX, Zone,
+};
+
+/// Work done in a step, for the host to put a price on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Whose lock was held.
+    pub lruvec: Option<LruvecId>,
+    /// Folios handled under it.
+    pub held: u32,
+    /// Folios judged outside it.
+    pub scanned: u32,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is more to do.
+    Again(Work),
+    /// Wait, then step again.
+    Sleep {
+        /// For what.
+        reason: Throttle,
+        /// How long at most.
+        at_most: Nanos,
+    },
+    /// Over.
+    Done {
+        /// Pages reclaimed.
+        reclaimed: u64,
+    },
+}
+
+/// Who wants what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Once through the priorities.
+    Call,
+    /// kswapd: until the node is balanced.
+    Balance,
+    /// `memory.reclaim`: again and again until the request is met.
+    Request {
+        /// Pages requested.
+        pages: u64,
+        /// Pages reclaimed by earlier calls.
+        done: u64,
+        /// Fruitless calls still allowed.
+        retries: u32,
+    },
+}
+
+/// The visit of one node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeVisit {
+    node: NodeId,
+    walk: TreeWalk,
+    prepared: Option<ClassicPrepared>,
+    member: Option<Member>,
+    scanned_before: u64,
+    reclaimed_before: u64,
+}
+
+/// The memcg being shrunk.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    memcg: MemcgId,
+    lruvec: LruvecId,
+    work: LruvecWork,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum LruvecWork {
+    Mglru(MglruLoop),
+    Classic(ClassicLoop),
+}
+
+/// A reclaim call under way.
+#[derive(Clone, Debug)]
+pub struct Reclaim {
+    pub(crate) ctl: Control,
+    pub(crate) purpose: Purpose,
+    pub(crate) home: NodeId,
+    /// Nodes still to visit in this pass; `None`: the pass has not begun.
+    pass: Option<u8>,
+    pub(crate) visit: Option<NodeVisit>,
+    /// Isolated folios whose writeback is waited for.
+    waiting: (LruvecId, Vec<FolioId>),
+    /// The caller slept for being crowded out by isolated pages once already.
+    waited_isolated: bool,
+    asleep_on: Option<NodeId>,
+    started: bool,
+    pub(crate) over: bool,
+    /// Reclaimed before this descent (kswapd).
+    pub(crate) total: u64,
+}
+
+impl Reclaim {
+    fn new(ctl: Control, purpose: Purpose, home: NodeId) -> Self {
+        Self {
+            ctl,
+            purpose,
+            home,
+            pass: None,
+            visit: None,
+            waiting: (LruvecId(0), Vec::new()),
+            waited_isolated: false,
+            asleep_on: None,
+            started: false,
+            over: false,
+            total: 0,
+        }
+    }
+
+    /// A task found too little free memory: 32 pages of zones up to `zone`, home node first.
+    pub fn direct(node: NodeId, zone: Zone, order: u8, gfp: Gfp) -> Self {
+        let mut ctl = Control::new(Reclaimer::Direct, None, SWAP_CLUSTER_MAX);
+        ctl.order = order;
+        ctl.reclaim_idx = zone;
+        ctl.gfp = gfp;
+        Self::new(ctl, Purpose::Call, node)
+    }
+
+    /// A charge of `pages` went over the limit of `memcg`.
+    pub fn memcg(memcg: MemcgId, pages: u64, gfp: Gfp) -> Self {
+        let mut ctl = Control::new(Reclaimer::Direct, Some(memcg), pages);
+        ctl.gfp = gfp;
+        Self::new(ctl, Purpose::Call, NodeId(0))
+    }
+
+    /// The node is below its low watermark.
+    pub fn kswapd(node: NodeId, order: u8) -> Self {
+        let mut ctl = Control::new(Reclaimer::Kswapd, None, SWAP_CLUSTER_MAX);
+        ctl.order = order;
+        Self::new(ctl, Purpose::Balance, node)
+    }
+
+    /// `memory.reclaim` of `memcg`: `pages`, with an optional swappiness of its own.
+    pub fn proactive(memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Self {
+        let mut ctl = Control::new(Reclaimer::Proactive, Some(memcg), pages);
+        ctl.swappiness = swappiness;
+        let retries = crate::types::MAX_RECLAIM_RETRIES;
+        Self::new(ctl, Purpose::Request { pages, done: 0, retries }, NodeId(0))
+    }
+
+    /// The priority the call has come down to.
+    pub fn priority(&self) -> u8 {
+        self.ctl.priority
+    }
+
+    /// Does the work of one bounded step.
+    pub fn step(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
+        if let Some(node) = self.asleep_on.take() {
+            lru.throttle_ended(node);
+        }
+        if !self.started {
+            self.started = true;
+            self.begin(lru);
+        }
+        if !self.waiting.1.is_empty() {
+            return self.step_waiting(lru, host);
+        }
+        if self.over {
+            return self.end(lru);
+        }
+        if self.visit.is_some() {
+            return self.step_visit(lru, host);
+        }
+        match self.purpose {
+            Purpose::Balance => self.next_balance(lru, host),
+            _ => self.next_node(lru, host),
+        }
+    }
+
+    fn begin(&mut self, lru: &mut Lru) {
+        match self.purpose {
+            Purpose::Balance => lru.counters[Counter::Pageoutrun] += 1,
+            Purpose::Call => {
+                lru.counters[Counter::ReclaimCalls] += 1;
+                if !self.ctl.is_cgroup() {
+                    lru.counters[Counter::Allocstall] += 1;
+                }
+            }
+            Purpose::Request { .. } => self.next_request(0),
+        }
+    }
+
+    fn end(&mut self, lru: &mut Lru) -> Step {
+        let reclaimed = match self.purpose {
+            Purpose::Call => self.ctl.reclaimed,
+            Purpose::Balance => self.total + self.ctl.reclaimed,
+            Purpose::Request { done, .. } => done,
+        };
+        if self.purpose == Purpose::Call && reclaimed == 0 {
+            lru.counters[Counter::ZeroProgressReclaims] += 1;
+        }
+        Step::Done { reclaimed }
+    }
+
+    /// The next node of this pass, or the end of the pass.
+    fn next_node(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
+        let nr_nodes = lru.config.nr_nodes;
+        let visited = self.pass.unwrap_or(0);
+        if self.pass.is_none() {
+            self.ctl.scanned = 0;
+        }
+        if visited == nr_nodes {
+            self.pass = None;
+            self.end_pass(lru);
+            return Step::Again(Work::default());
+        }
+        self.pass = Some(visited + 1);
+        let node = NodeId((self.home.0 + visited) % nr_nodes);
+        self.enter_node(lru, node, host);
+        Step::Again(Work::default())
+    }
+
+    /// Opens the visit of a node.
+    pub(crate) fn enter_node(&mut self, lru: &mut Lru, node: NodeId, host: &mut impl Host) {
+        let ctl = &mut self.ctl;
+        ctl.nr = BatchStats::default();
+        let mglru = lru.config.is_mglru();
+        if mglru && ctl.is_root() {
+            if !ctl.may_writepage || !ctl.may_unmap {
+                return;
+            }
+            lru.set_initial_priority(ctl, node, host);
+            if ctl.is_kswapd() {
+                self.total += core::mem::take(&mut ctl.reclaimed);
+            }
+        }
+        let full = ctl.is_kswapd() || ctl.full_walk;
+        let walk =
+            if full { TreeWalk::Full { last: None } } else { TreeWalk::Shared { round: None } };
+        self.visit = Some(NodeVisit {
+            node,
+            walk,
+            prepared: (!mglru).then(|| lru.prepare_classic(ctl, node, host)),
+            member: None,
+            scanned_before: ctl.scanned,
+            reclaimed_before: ctl.reclaimed,
+        });
+    }
+
+    fn step_visit(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
+        let mut visit = self.visit.take().expect("a visit is open");
+        let Some(mut member) = visit.member.take() else {
+            if !self.next_member(lru, &mut visit, host) {
+                return self.leave_node(lru, &visit);
+            }
+            self.visit = Some(visit);
+            return Step::Again(Work::default());
+        };
+        let node = visit.node;
+        let (step, over) = self.step_member(lru, node, &mut member, host);
+        if over {
+            let enough = self.finish_member(lru, node, &member, host);
+            if enough && matches!(visit.walk, TreeWalk::Shared { .. }) {
+                return self.leave_node(lru, &visit);
+            }
+        } else {
+            visit.member = Some(member);
+        }
+        self.visit = Some(visit);
+        step
+    }
+
+    /// Opens the next memcg that may be reclaimed from. False: the walk is over.
+    fn next_member(&mut self, lru: &mut Lru, visit: &mut NodeVisit, host: &mut impl Host) -> bool {
+        loop {
+            let Some(memcg) = lru.memcgs.next(self.ctl.top(), visit.node, &mut visit.walk) else {
+                return false;
+            };
+            let protection = lru.protection(&self.ctl, memcg, host);
+            if protection.below_min() {
+                continue;
+            }
+            if protection.below_low() && !self.ctl.low_reclaim {
+                self.ctl.low_skipped = true;
+                continue;
+            }
+            let lruvec = lru.lruvec_id(memcg, visit.node);
+            let ctl = &mut self.ctl;
+            let work = match visit.prepared {
+                None => LruvecWork::Mglru(lru.start_mglru(ctl, lruvec, protection)),
+                Some(prepared) => {
+                    LruvecWork::Classic(lru.start_classic(ctl, lruvec, prepared, &protection))
+                }
+            };
+            visit.member = Some(Member { memcg, lruvec, work });
+            return true;
+        }
+    }
+
+    /// One step of the loop over one lruvec; tells whether it was the last.
+    fn step_member(
+        &mut self,
+        lru: &mut Lru,
+        node: NodeId,
+        member: &mut Member,
+        host: &mut impl Host,
+    ) -> (Step, bool) {
+        let (held, judged, waiting, throttle) = match &mut member.work {
+            LruvecWork::Mglru(work) => match lru.step_mglru(&mut self.ctl, work, host) {
+                MglruStep::Over => return (Step::Again(Work::default()), true),
+                MglruStep::Aging { held } => (held, 0, Vec::new(), None),
+                MglruStep::Evicted { held, judged, waiting, throttle } => {
+                    (held, judged, waiting, throttle.then_some(Throttle::Writeback))
+                }
+            },
+            LruvecWork::Classic(work) => match lru.step_classic(&mut self.ctl, work, host) {
+                ClassicStep::Over => return (Step::Again(Work::default()), true),
+                ClassicStep::TooManyIsolated => return (self.crowded_out(lru, node), false),
+                ClassicStep::Shrunk { held, judged, waiting, throttle } => {
+                    (held, judged, waiting, throttle.then_some(Throttle::Writeback))
+                }
+            },
+        };
+        if !waiting.is_empty() {
+            self.waiting = (member.lruvec, waiting);
+        }
+        if let Some(step) = throttle.and_then(|reason| self.sleep(lru, node, reason)) {
+            return (step, false);
+        }
+        let work = Work { lruvec: Some(member.lruvec), held, scanned: judged };
+        (Step::Again(work), false)
+    }
+
+    /// Too many pages are isolated: wait once, then pass the list over.
+    fn crowded_out(&mut self, lru: &mut Lru, node: NodeId) -> Step {
+        if core::mem::replace(&mut self.waited_isolated, true) {
+            return Step::Again(Work::default());
+        }
+        self.sleep(lru, node, Throttle::Isolated).unwrap_or(Step::Again(Work::default()))
+    }
+
+    fn sleep(&mut self, lru: &mut Lru, node: NodeId, reason: Throttle) -> Option<Step> {
+        let at_most = lru.throttle(node, reason)?;
+        self.asleep_on = (reason == Throttle::Writeback).then_some(node);
+        Some(Step::Sleep { reason, at_most })
+    }
+
+    /// A memcg is done: its slab caches too. True when the goal is met.
+    fn finish_member(
+        &mut self,
+        lru: &mut Lru,
+        node: NodeId,
+        member: &Member,
+        host: &mut impl Host,
+    ) -> bool {
+        let slab = host.shrink_slab(member.memcg, node, self.ctl.priority);
+        lru.count(member.lruvec, Counter::SlabsScanned, slab.scanned);
+        if self.ctl.is_root() {
+            self.ctl.reclaimed += slab.freed;
+        }
+        self.ctl.reclaimed >= self.ctl.goal
+    }
+
+    /// The node is done: judge what was met there (not in MGLRU root reclaim).
+    fn leave_node(&mut self, lru: &mut Lru, visit: &NodeVisit) -> Step {
+        let node = visit.node;
+        let reclaimed = self.ctl.reclaimed - visit.reclaimed_before.min(self.ctl.reclaimed);
+        if reclaimed > 0 {
+            lru.nodes[node.index()].kswapd_failures = 0;
+        }
+        if self.purpose == Purpose::Balance {
+            self.left_balance(visit.scanned_before);
+        }
+        let silent = lru.config.is_mglru() && self.ctl.is_root();
+        let first = if silent { None } else { lru.judge_node(&self.ctl, node) };
+        let scanned = self.ctl.scanned - visit.scanned_before.min(self.ctl.scanned);
+        let reason = first.or_else(|| lru.judge_progress(&self.ctl, node, scanned, reclaimed));
+        let step = reason.and_then(|reason| self.sleep(lru, node, reason));
+        step.unwrap_or(Step::Again(Work::default()))
+    }
+
+    /// All nodes were visited at this priority.
+    fn end_pass(&mut self, lru: &mut Lru) {
+        let ctl = &mut self.ctl;
+        if ctl.reclaimed < ctl.goal && ctl.priority > 0 {
+            ctl.priority -= 1;
+            return;
+        }
+        lru.snapshot_refaults(ctl);
+        for node in 0..lru.config.nr_nodes {
+            let target = lru.lruvec_id(ctl.top(), NodeId(node));
+            lru.lruvecs[target.index()].cgroup_congested = false;
+        }
+        if ctl.reclaimed == 0 && self.try_harder(lru) {
+            return;
+        }
+        match self.purpose {
+            Purpose::Request { .. } => self.next_request(self.ctl.reclaimed),
+            _ => self.over = true,
+        }
+    }
+
+    /// Nothing was reclaimed: what was held back the first time? One attempt for each.
+    fn try_harder(&mut self, lru: &Lru) -> bool {
+        let ctl = &mut self.ctl;
+        if !ctl.full_walk && ctl.is_cgroup() {
+            ctl.full_walk = true;
+        } else if ctl.skipped_deactivate && !ctl.force_deactivate && !lru.config.is_mglru() {
+            ctl.force_deactivate = true;
+            ctl.skipped_deactivate = false;
+        } else if ctl.low_skipped && !ctl.low_reclaim {
+            ctl.low_reclaim = true;
+            ctl.low_skipped = false;
+        } else {
+            return false;
+        }
+        ctl.priority = DEF_PRIORITY;
+        true
+    }
+
+    /// The next call of a `memory.reclaim` request: a quarter of what is left (spec §7.6).
+    fn next_request(&mut self, reclaimed: u64) {
+        let Purpose::Request { pages, done, retries } = &mut self.purpose else { return };
+        *done += reclaimed;
+        if self.started
+            && self.pass.is_none()
+            && reclaimed == 0
+            && self.ctl.priority != DEF_PRIORITY
+        {
+            *retries = retries.saturating_sub(1);
+        }
+        if *done >= *pages || *retries == 0 {
+            self.over = true;
+            return;
+        }
+        let batch = (*pages - *done) / 4;
+        let fresh = Control::new(Reclaimer::Proactive, self.ctl.target, batch);
+        self.ctl = Control { swappiness: self.ctl.swappiness, ..fresh };
+    }
+
+    /// Processes the folios that were waited for.
+    fn step_waiting(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
+        let (lruvec, folios) = &mut self.waiting;
+        if lru.is_under_writeback(folios[0]) {
+            let reason = Throttle::Folio(folios[0]);
+            return Step::Sleep { reason, at_most: Nanos::MAX };
+        }
+        let lruvec = *lruvec;
+        let mut list = core::mem::take(folios);
+        let manner = Manner { lruvec, walking: false, ignore_references: false };
+        let scanned = list.len() as u32;
+        let done = lru.process(&mut self.ctl, &mut list, manner, host);
+        self.ctl.reclaimed += done.freed;
+        self.waiting = (lruvec, done.waiting);
+        if lru.config.is_mglru() {
+            lru.return_survivors(&mut list, None);
+        } else {
+            list.into_iter().for_each(|folio| lru.putback(folio));
+        }
+        Step::Again(Work { lruvec: Some(lruvec), held: scanned, scanned })
+    }
+}
+
+impl Lru {
+    /// Large goals start at a lower priority (spec §9.2).
+    pub(crate) fn set_initial_priority(
+        &self,
+        ctl: &mut Control,
+        node: NodeId,
+        host: &mut impl Host,
+    ) {
+        if ctl.priority != DEF_PRIORITY || ctl.goal < MIN_LRU_BATCH {
+            return;
+        }
+        let sum = |active: fn(&crate::Sizes) -> u64| {
+            self.memcgs.ids().map(|m| active(&self.sizes(m, node))).sum::<u64>()
+        };
+        let mut reclaimable = sum(|s| s.inactive_file);
+        if host.memcg(MemcgId::ROOT).swap_left > 0 {
+            reclaimable += sum(|s| s.inactive_anon);
+        }
+        let fls = |x: u64| 64 - i64::from(x.leading_zeros());
+        let estimate = fls(reclaimable) - 1 - fls(ctl.goal - 1);
+        ctl.priority = estimate.clamp(i64::from(DEF_PRIORITY / 2), i64::from(DEF_PRIORITY)) as u8;
+    }
+}

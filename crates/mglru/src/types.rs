@@ -1,0 +1,163 @@
+//! Numbers of different kinds are different types, so that a generation index is never mistaken
+//! for a sequence number nor a memcg for an lruvec (spec §1).
+
+/// Virtual (or real) time in nanoseconds.
+pub type Nanos = u64;
+
+/// Generations a type keeps at least; two are the second-chance pair (spec §2.4).
+pub const MIN_NR_GENS: u64 = 2;
+/// Generations a type keeps at most.
+pub const MAX_NR_GENS: usize = 4;
+/// Subdivisions of a generation by accesses through file descriptors.
+pub const MAX_NR_TIERS: usize = 4;
+/// Zones of a node; an allocation names its highest usable zone.
+pub const MAX_NR_ZONES: usize = 4;
+/// Anonymous and file.
+pub const ANON_AND_FILE: usize = 2;
+/// Isolation target, look-around width, confidence floor of the refault controller.
+pub const MIN_LRU_BATCH: u64 = 64;
+/// Folios moved or promoted in one lock hold of aging; the scan cap before patch 6.
+pub const MAX_LRU_BATCH: u64 = 4096;
+/// The unit in which reclaim is asked for.
+pub const SWAP_CLUSTER_MAX: u64 = 32;
+/// The first priority: a pass scans about `size >> priority`.
+pub const DEF_PRIORITY: u8 = 12;
+/// Fruitless retries before out-of-memory, and before kswapd gives a node up.
+pub const MAX_RECLAIM_RETRIES: u32 = 16;
+
+macro_rules! index_type {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// As an array index.
+            #[inline]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index_type!(
+    /// A folio's place in the slab.
+    FolioId(u32)
+);
+index_type!(
+    /// A memory cgroup; 0 is the root.
+    MemcgId(u32)
+);
+index_type!(
+    /// A NUMA node.
+    NodeId(u8)
+);
+index_type!(
+    /// A zone of a node, 0 to [`MAX_NR_ZONES`]` - 1`.
+    Zone(u8)
+);
+index_type!(
+    /// The LRU state of one (memcg, node) pair.
+    LruvecId(u32)
+);
+index_type!(
+    /// An address space.
+    MmId(u32)
+);
+index_type!(
+    /// A generation's slot: `seq % MAX_NR_GENS`.
+    Gen(u8)
+);
+index_type!(
+    /// A tier, 0 to [`MAX_NR_TIERS`]` - 1`.
+    Tier(u8)
+);
+
+impl MemcgId {
+    /// The root of the tree.
+    pub const ROOT: Self = Self(0);
+}
+
+/// A generation's sequence number: it only grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The slot this generation occupies.
+    #[inline]
+    pub fn generation(self) -> Gen {
+        Gen((self.0 % MAX_NR_GENS as u64) as u8)
+    }
+
+    /// The generation `n` after this one.
+    #[inline]
+    pub fn plus(self, n: u64) -> Self {
+        Self(self.0 + n)
+    }
+}
+
+/// The two kinds of evictable memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LruType {
+    /// Swap-backed: anonymous memory, shmem.
+    Anon,
+    /// Page cache of real files, and lazily freed anonymous folios.
+    File,
+}
+
+impl LruType {
+    /// Both, anon first.
+    pub const ALL: [Self; ANON_AND_FILE] = [Self::Anon, Self::File];
+
+    /// As an array index: anon 0, file 1.
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The other one.
+    #[inline]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Anon => Self::File,
+            Self::File => Self::Anon,
+        }
+    }
+}
+
+/// Who reclaims: decides the counters, the throttles and what may be skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reclaimer {
+    /// The node's background thread.
+    Kswapd,
+    /// A task that allocates, for the machine or at its group's limit.
+    Direct,
+    /// `memory.reclaim`.
+    Proactive,
+}
+
+/// A share of the machine's memory is `n` pages; a folio of order `o` has `2^o` of them.
+#[inline]
+pub fn order_pages(order: u8) -> u64 {
+    1 << order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generation_slots_repeat_every_four() {
+        let slots: [u8; 6] = core::array::from_fn(|i| Seq(i as u64 + 3).generation().0);
+        assert_eq!(slots, [3, 0, 1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn types_are_their_own_opposites() {
+        for lru_type in LruType::ALL {
+            assert_ne!(lru_type, lru_type.other());
+            assert_eq!(lru_type, lru_type.other().other());
+        }
+    }
+}

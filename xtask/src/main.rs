@@ -1,0 +1,34 @@
+//! Project automation: `cargo xtask ci [quick|full]` and `cargo xtask tidy`.
+
+mod ci;
+mod tally;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask ci [quick|full] | tidy";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        ["ci"] | ["ci", "full"] => ci::run(&root(), ci::Depth::Full),
+        ["ci", "quick"] => ci::run(&root(), ci::Depth::Quick),
+        ["tidy"] => match tidy::run(&root()) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        },
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace")
+        .to_path_buf()
+}

@@ -1,0 +1,198 @@
+//! House rules as a program: sizes, names, words and citations (STYLE, B2). Each rule is a pure
+//! function from a file's text to findings.
+
+mod functions;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest file, lines.
+const FILE_FAIL: usize = 800;
+/// From here a file is reported, lines.
+const FILE_WARN: usize = 500;
+/// Longest function, lines.
+const FUNCTION_FAIL: usize = 70;
+/// Longest line, columns.
+const LINE_FAIL: usize = 100;
+
+/// File names that say nothing.
+const BANNED_FILES: [&str; 4] = ["utils.rs", "common.rs", "helpers.rs", "mod.rs"];
+
+/// Words no file may hold, split so that this file does not.
+const BANNED_WORDS: [&str; 8] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("unimpl", "emented!"),
+    concat!("to", "do!("),
+    concat!("/wo", "rk/"),
+    concat!("/ho", "me/"),
+    concat!("/ro", "ot/"),
+    concat!("\"/tm", "p/"),
+];
+
+/// What a rule found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    line: usize,
+    problem: String,
+    fatal: bool,
+}
+
+impl Finding {
+    fn fatal(line: usize, problem: String) -> Self {
+        Self { line, problem, fatal: true }
+    }
+}
+
+/// Checks the tree, prints findings. True when none is fatal.
+pub fn run(root: &Path) -> bool {
+    println!("== tidy");
+    let sections = sections(root);
+    let mut passed = true;
+    for path in sources(root) {
+        let Ok(text) = fs::read_to_string(&path) else {
+            println!("{}: not readable as text", path.display());
+            passed = false;
+            continue;
+        };
+        for finding in check(&path, &text, sections.as_ref()) {
+            let kind = if finding.fatal { "error" } else { "warning" };
+            let name = path.strip_prefix(root).unwrap_or(&path).display();
+            println!("{kind}: {name}:{}: {}", finding.line, finding.problem);
+            passed &= !finding.fatal;
+        }
+    }
+    passed
+}
+
+fn check(path: &Path, text: &str, sections: Option<&BTreeSet<String>>) -> Vec<Finding> {
+    let mut findings = words(text);
+    if path.extension().is_some_and(|e| e == "rs") {
+        findings.extend(name(path));
+        findings.extend(size(path, text));
+        findings.extend(lines(text));
+        findings.extend(functions::long(text, FUNCTION_FAIL));
+        findings.extend(sections.map(|s| citations(text, s)).unwrap_or_default());
+    }
+    findings
+}
+
+fn name(path: &Path) -> Option<Finding> {
+    let name = path.file_name()?.to_str()?;
+    let banned = BANNED_FILES.contains(&name);
+    banned.then(|| Finding::fatal(1, format!("a file named {name} says nothing about its content")))
+}
+
+/// Test files and tables may be long.
+fn size(path: &Path, text: &str) -> Option<Finding> {
+    let path = path.to_string_lossy();
+    let exempt = path.contains("/tests/") || path.ends_with("tests.rs");
+    let count = text.lines().count();
+    let over = (count > FILE_WARN && !exempt).then_some(count)?;
+    let problem = format!("{over} lines (warn {FILE_WARN}, fail {FILE_FAIL})");
+    Some(Finding { line: 1, problem, fatal: over > FILE_FAIL })
+}
+
+fn lines(text: &str) -> Vec<Finding> {
+    let long = |(at, line): (usize, &str)| {
+        let columns = line.chars().count();
+        (columns > LINE_FAIL).then(|| Finding::fatal(at + 1, format!("{columns} columns")))
+    };
+    text.lines().enumerate().filter_map(long).collect()
+}
+
+fn words(text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let found = BANNED_WORDS.iter().filter(|word| line.contains(**word));
+        findings.extend(found.map(|word| Finding::fatal(at + 1, format!("holds `{word}`"))));
+    }
+    findings
+}
+
+/// Every `spec §n` must be a section of the specification.
+fn citations(text: &str, sections: &BTreeSet<String>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let cited = line.split("spec §").skip(1).map(number);
+        let unknown = cited.filter(|n| !n.is_empty() && !sections.contains(n));
+        findings.extend(unknown.map(|n| Finding::fatal(at + 1, format!("spec §{n}: no section"))));
+    }
+    findings
+}
+
+/// The section number a text begins with: `5.3` of `5.3, 6`.
+fn number(text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    text[..end].trim_end_matches('.').to_string()
+}
+
+/// Section numbers of ARCHITECTURE.md's list of rules; `None` while the file is not there.
+fn sections(root: &Path) -> Option<BTreeSet<String>> {
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).ok()?;
+    let cited = text.split('§').skip(1).map(number).filter(|n| !n.is_empty());
+    let found: BTreeSet<String> = cited.collect();
+    (!found.is_empty()).then_some(found)
+}
+
+fn sources(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk(root, &mut found);
+    found.sort();
+    found
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+    const SKIPPED: [&str; 3] = ["target", "mglru-runs", "node_modules"];
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
+                walk(&path, found);
+            }
+        } else if matches!(path.extension().and_then(|e| e.to_str()), Some("rs" | "toml" | "md")) {
+            found.push(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(path: &str, text: &str) -> Vec<String> {
+        let sections = BTreeSet::from(["5.3".to_string()]);
+        let found = check(Path::new(path), text, Some(&sections));
+        found.into_iter().map(|f| format!("{} {} {}", f.fatal, f.line, f.problem)).collect()
+    }
+
+    #[test]
+    fn clean_code_passes() {
+        assert_eq!(problems("src/lru.rs", "// See spec §5.3.\nfn f() {}\n"), [""; 0]);
+    }
+
+    #[test]
+    fn names_words_and_lines() {
+        let problem = "true 1 a file named utils.rs says nothing about its content";
+        assert_eq!(problems("src/utils.rs", ""), [problem]);
+        let word = BANNED_WORDS[0];
+        assert_eq!(problems("a.md", &format!("x\n{word}")), [format!("true 2 holds `{word}`")]);
+        assert_eq!(problems("a.rs", &"x".repeat(101)), ["true 1 101 columns"]);
+    }
+
+    #[test]
+    fn sizes_warn_then_fail_and_tests_may_be_long() {
+        let text = |n| "\n".repeat(n);
+        assert_eq!(problems("a.rs", &text(500)), [""; 0]);
+        assert_eq!(problems("a.rs", &text(501)), ["false 1 501 lines (warn 500, fail 800)"]);
+        assert_eq!(problems("a.rs", &text(801)), ["true 1 801 lines (warn 500, fail 800)"]);
+        assert_eq!(problems("src/a/tests.rs", &text(801)), [""; 0]);
+    }
+
+    #[test]
+    fn citations_must_exist() {
+        assert_eq!(problems("a.rs", "// spec §5.4, spec §5.3."), ["true 1 spec §5.4: no section"]);
+    }
+}
