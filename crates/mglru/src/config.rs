@@ -12,6 +12,10 @@ pub enum Algorithm {
     Mglru,
     /// Active and inactive lists.
     Classic,
+    /// Control: in the order they came, whatever is accessed.
+    Fifo,
+    /// Control: any folio, whatever is accessed.
+    Random,
 }
 
 /// How accesses are encoded in a folio and when one is promoted (spec §3.3, §3.4).
@@ -259,6 +263,14 @@ fn classic() -> Config {
     Config { lru: Algorithm::Classic, ..Config::default() }
 }
 
+fn fifo() -> Config {
+    Config { lru: Algorithm::Fifo, ..Config::default() }
+}
+
+fn random() -> Config {
+    Config { lru: Algorithm::Random, ..Config::default() }
+}
+
 fn before() -> Config {
     Config { patches: Patches::NONE, floor: Floor::None, ..Config::default() }
 }
@@ -308,7 +320,7 @@ impl Config {
 
     /// Name and meaning of every key that [`Self::set`] takes, switches aside.
     pub const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("lru", "mglru | classic"),
+        ("lru", "mglru | classic | fifo | random"),
         ("refs_model", "k612 | k614"),
         ("aging_rule", "k612 | k614"),
         ("floor", "none | v2 | v4 | v5 | v7"),
@@ -348,8 +360,9 @@ impl Config {
     fn set_choice(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         match key {
             "lru" => {
-                self.lru = choices!(value, key, "mglru or classic", {
+                self.lru = choices!(value, key, "mglru, classic, fifo or random", {
                     "mglru" => Algorithm::Mglru, "classic" => Algorithm::Classic,
+                    "fifo" => Algorithm::Fifo, "random" => Algorithm::Random,
                 });
             }
             "refs_model" => {
@@ -385,6 +398,12 @@ impl Config {
     #[inline]
     pub fn is_mglru(&self) -> bool {
         self.lru == Algorithm::Mglru
+    }
+
+    /// Is it one of the controls that ignore accesses?
+    #[inline]
+    pub fn ignores_accesses(&self) -> bool {
+        matches!(self.lru, Algorithm::Fifo | Algorithm::Random)
     }
 
     /// Is the 6.12 reference encoding in force?

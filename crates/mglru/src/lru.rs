@@ -236,7 +236,7 @@ impl Lru {
         }
         if self.config.is_mglru() {
             tiers::count_access(&mut self.folios[id].flags, self.config.refs_model);
-        } else {
+        } else if !self.config.ignores_accesses() {
             self.classic_accessed(id);
         }
     }

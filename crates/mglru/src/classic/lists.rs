@@ -10,6 +10,9 @@ impl Lru {
     /// Puts a folio onto the list its flags ask for: at the head, or at the tail to be met next.
     pub(crate) fn insert_classic(&mut self, id: FolioId, tail: bool) {
         let folio = &mut self.folios[id];
+        if self.config.ignores_accesses() {
+            folio.flags.clear(Bit::ACTIVE);
+        }
         folio.flags.set(Bit::LRU);
         let list = ClassicList::of(folio.lru_type(), folio.flags.has(Bit::ACTIVE));
         self.account_classic(id, list, true);

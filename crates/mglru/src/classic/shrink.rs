@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
+use crate::config::Algorithm;
 use crate::folio::Bit;
 use crate::host::{Host, RmapHarvest};
 use crate::lru::Lru;
@@ -15,6 +16,9 @@ use crate::types::{
     DEF_PRIORITY, FolioId, LruType, LruvecId, MAX_NR_ZONES, NodeId, Reclaimer, SWAP_CLUSTER_MAX,
     Zone,
 };
+
+/// Slots tried before the random control takes the tail instead.
+const RANDOM_TRIES: u32 = 256;
 
 /// What is decided once per node visit, from the lruvec of the reclaim target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,14 +314,19 @@ impl Lru {
         if self.too_many_isolated(ctl, id, list) {
             return ClassicStep::TooManyIsolated;
         }
-        let mut taken = self.isolate_classic(ctl, id, list, pages);
+        let mut taken = if self.config.lru == Algorithm::Random {
+            self.isolate_at_random(id, list, pages, host)
+        } else {
+            self.isolate_classic(ctl, id, list, pages)
+        };
         let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
         let lru_type = list.lru_type();
         let by = by_type(lru_type, Counter::PgscanAnon, Counter::PgscanFile);
         self.count(id, pgscan(ctl.who), n);
         self.count(id, by, n);
         let judged = taken.len() as u32;
-        let manner = Manner { lruvec: id, walking: false, ignore_references: false };
+        let ignore_references = self.config.ignores_accesses();
+        let manner = Manner { lruvec: id, walking: false, ignore_references };
         let mut done = self.process(ctl, &mut taken, manner, host);
         for folio in taken.drain(..) {
             self.putback(folio);
@@ -380,6 +389,39 @@ impl Lru {
         }
         self.scratch.skipped = skipped;
         taken
+    }
+
+    /// Takes up to `pages` pages from anywhere in the list: random slots of the slab are tried
+    /// until they hit, and the tail is taken when the list is too small a part of the slab.
+    fn isolate_at_random(
+        &mut self,
+        id: LruvecId,
+        list: ClassicList,
+        pages: u64,
+        host: &mut impl Host,
+    ) -> Vec<FolioId> {
+        let mut taken = core::mem::take(&mut self.scratch.isolated);
+        let head = self.lruvecs[id.index()].classic.lists[list.index()];
+        let mut n = 0;
+        while n < pages {
+            let mut tries =
+                (0..RANDOM_TRIES).map(|_| FolioId(host.random_below(self.folios.slots() as u32)));
+            let hit = tries.find(|&f| self.is_on(f, id, list));
+            let Some(folio) = hit.or_else(|| self.folios.tail(head)) else { break };
+            n += self.folios[folio].pages();
+            self.remove_classic(folio);
+            taken.push(folio);
+        }
+        taken
+    }
+
+    fn is_on(&self, folio: FolioId, id: LruvecId, list: ClassicList) -> bool {
+        let folio = &self.folios[folio];
+        let active = folio.flags.has(Bit::ACTIVE);
+        folio.lruvec == id
+            && folio.flags.has(Bit::LRU)
+            && !folio.flags.has(Bit::UNEVICTABLE)
+            && ClassicList::of(folio.lru_type(), active) == list
     }
 
     /// Others hold more isolated pages than the list has.
