@@ -81,6 +81,26 @@ impl Costs {
         }
     }
 
+    /// Every cost by its key, in the unit of the key.
+    pub fn named(&self) -> [(&'static str, u64); 14] {
+        [
+            ("resident_access_ps", self.resident_access_ps),
+            ("minor_fault_ns", self.minor_fault_ns),
+            ("fault_around_page_ns", self.fault_around_page_ns),
+            ("alloc_ns", self.alloc_ns),
+            ("scan_ns", self.scan_ns),
+            ("rmap_ns", self.rmap_ns),
+            ("unmap_ns", self.unmap_ns),
+            ("lru_lock_ns", self.lru_lock_ns),
+            ("swap_ns", self.swap_ns),
+            ("zram_compress_ns", self.zram_compress_ns),
+            ("zram_decompress_ns", self.zram_decompress_ns),
+            ("zero_page_ns", self.zero_page_ns),
+            ("aging_pte_ps", self.aging_pte_ps),
+            ("young_clear_ps", self.young_clear_ps),
+        ]
+    }
+
     /// An aging walk over `entries`, of which `young` had their bit cleared; rounded up.
     pub fn aging_walk(&self, entries: u64, young: u64) -> Nanos {
         (entries * self.aging_pte_ps + young * self.young_clear_ps).div_ceil(1_000)
@@ -102,6 +122,16 @@ mod tests {
         assert_eq!(costs, Costs { scan_ns: 81, ..Costs::default() });
         let unknown = toml::from_str::<Costs>("scan_nss = 1").unwrap_err().to_string();
         assert!(unknown.contains("scan_nss"), "{unknown}");
+    }
+
+    #[test]
+    fn names_are_keys() {
+        for (key, value) in Costs::default().named() {
+            let text = format!("{key} = {}", value + 1);
+            let changed: Costs = toml::from_str(&text).unwrap();
+            assert!(changed.named().contains(&(key, value + 1)), "{key}");
+            assert_ne!(changed, Costs::default());
+        }
     }
 
     #[test]

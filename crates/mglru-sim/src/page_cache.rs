@@ -6,7 +6,7 @@
 //! truncated: nodes that hold only shadows are not shrunk.
 
 use mglru::types::FolioId;
-use mglru::workingset::Shadow;
+use mglru::Shadow;
 
 const SHADOW: u64 = 1 << 63;
 

@@ -93,7 +93,8 @@ impl Default for MachineSpec {
 
 impl MachineSpec {
     /// The same machine with memory, swap, zones and limits `ratio` times as large, each to the
-    /// nearest page. Times, processors and readahead stay.
+    /// nearest page. Times, processors and readahead stay. To be checked again: it may have become
+    /// too small.
     pub fn scaled(&self, ratio: f64) -> Self {
         let mut spec = self.clone();
         spec.memory = spec.memory.scaled(ratio);

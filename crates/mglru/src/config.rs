@@ -252,6 +252,8 @@ pub const VARIANTS: &[Variant] = &[
         says: "the 2026 series as merged for 7.2 (v7)",
         make: Config::default,
     },
+    Variant { name: "fifo", says: "control: first in, first out", make: fifo },
+    Variant { name: "random", says: "control: random replacement", make: random },
     Variant {
         name: "k6.12",
         says: "Debian's 6.12.117: mainline 6.12 and stable backports",

@@ -10,11 +10,13 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Io;
-use crate::spec::PAGE_SIZE;
+use crate::spec::{PAGE_SIZE, SpecError, contradiction, in_range};
 
 /// Names of the presets.
 pub const PRESETS: [&str; 6] = ["nvme", "ssd-net", "hdd", "ufs", "ram", "delay"];
 
+/// Longest time a request may be given, ns: an hour.
+const LONGEST: u64 = 3_600_000_000_000;
 const MB: u64 = 1_000_000;
 const NANOS_PER_S: u128 = 1_000_000_000;
 
@@ -89,6 +91,41 @@ impl DeviceSpec {
             "delay" => Self { channels: 0, ..base }.timed(0, 1_000_000_000, 1_000, 1_000),
             _ => return None,
         })
+    }
+
+    /// Refuses numbers no device has, under keys that start with `at`.
+    pub(crate) fn check(&self, at: &str) -> Result<(), SpecError> {
+        let key = |name: &str| format!("{at}.{name}");
+        let times = [
+            ("read_ns", self.read_ns),
+            ("write_ns", self.write_ns),
+            ("page_ns", self.page_ns),
+            ("seek_ns", self.seek_ns),
+            ("seek_spread_ns", self.seek_spread_ns),
+        ];
+        for (name, ns) in times {
+            in_range(&key(name), ns, 0, LONGEST)?;
+        }
+        in_range(&key("channels"), self.channels, 0, 65_536)?;
+        in_range(&key("elevator_batch"), self.elevator_batch, 0, 65_536)?;
+        for (name, rate) in [("read_rate", self.read_rate), ("write_rate", self.write_rate)] {
+            if rate != 0 {
+                in_range(&key(name), rate, PAGE_SIZE, u64::MAX)?;
+            }
+        }
+        if self.elevator_batch > 0 && self.channels != 1 {
+            let problem = "a device with an elevator (elevator_batch > 0) has one channel";
+            return contradiction(&key("channels"), self.channels, problem);
+        }
+        if self.elevator_batch > 0 && self.on_cpu {
+            let problem = "a device with an elevator (elevator_batch > 0) is not memory";
+            return contradiction(&key("on_cpu"), true, problem);
+        }
+        if self.elevator_batch == 0 && self.seek_ns + self.seek_spread_ns > 0 {
+            let problem = "only a device with an elevator (elevator_batch > 0) seeks";
+            return contradiction(&key("seek_ns"), self.seek_ns, problem);
+        }
+        Ok(())
     }
 
     fn timed(self, read_ns: u64, write_ns: u64, read_mb_s: u64, write_mb_s: u64) -> Self {

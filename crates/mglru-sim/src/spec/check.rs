@@ -5,6 +5,8 @@ use crate::swap::SwapKind;
 
 /// Smallest and largest memory.
 const MEMORY: (Size, Size) = (Size(1 << 20), Size(1 << 40));
+/// Most a single step may cost, in the unit of its key.
+const MAX_COST: u64 = 1_000_000_000;
 /// Slots have 32-bit numbers, of which page tables keep 31 bits less the empty entry.
 const MAX_SWAP: Size = Size(((1 << 31) - 2) * PAGE_SIZE);
 
@@ -45,6 +47,10 @@ impl MachineSpec {
         self.check_numbers()?;
         self.check_zones()?;
         self.dirty.check()?;
+        self.device.check("device")?;
+        for (name, cost) in self.costs.named() {
+            in_range(&format!("costs.{name}"), cost, 0, MAX_COST)?;
+        }
         self.check_swap()?;
         for (name, group) in &self.groups {
             self.check_group(name, group)?;
@@ -76,9 +82,10 @@ impl MachineSpec {
 
     fn check_zones(&self) -> Result<(), SpecError> {
         in_range("zones.watermark_scale", self.zones.watermark_scale, 0, 3_000)?;
-        if self.zones.dma32 >= self.memory && self.zones.dma32 != Size(0) {
-            let memory = format!("leaves no normal zone of memory = {}", self.memory);
-            return contradiction("zones.dma32", self.zones.dma32, memory);
+        let node = Size(self.memory.0 / u64::from(self.nodes));
+        if self.zones.dma32 >= node {
+            let problem = format!("leaves no normal zone of the first node's {node}");
+            return contradiction("zones.dma32", self.zones.dma32, problem);
         }
         match self.zones.min_free {
             Some(min) => in_range("zones.min_free", min, Size(0), Size(self.memory.0 / 4)),
@@ -94,10 +101,11 @@ impl MachineSpec {
             }
         }
         match (&self.swap.device, self.swap.kind) {
+            (None, _) => Ok(()),
+            (Some(device), SwapKind::Device) => device.check("swap.device"),
             (Some(_), SwapKind::None | SwapKind::Zram) => {
                 contradiction("swap.device", "set", "only swap.kind = device has one")
             }
-            _ => Ok(()),
         }
     }
 

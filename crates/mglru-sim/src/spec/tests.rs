@@ -60,6 +60,14 @@ fn scaling_takes_memory_and_limits_along() {
 fn values_out_of_range_are_named() {
     assert_eq!(refused("cpus = 0"), "cpus = 0: must be from 1 to 4096");
     assert_eq!(refused("memory = 4096"), "memory = 4KiB: must be from 1MiB to 1TiB");
+    assert_eq!(
+        refused("costs = { scan_ns = 1000000001 }"),
+        "costs.scan_ns = 1000000001: must be from 0 to 1000000000"
+    );
+    assert_eq!(
+        refused("swap = { kind = \"device\", device = { read_rate = 1 } }"),
+        "swap.device.read_rate = 1: must be from 4096 to 18446744073709551615"
+    );
     assert_eq!(refused("swappiness = 201"), "swappiness = 201: must be from 0 to 200");
     assert_eq!(refused("dirty = { ratio = 101 }"), "dirty.ratio = 101: must be from 1 to 100");
     assert_eq!(
@@ -79,6 +87,14 @@ fn values_out_of_range_are_named() {
 #[test]
 fn contradictions_are_named() {
     let cases = [
+        (
+            "device = { preset = \"nvme\", elevator_batch = 9 }",
+            "device.channels = 32: a device with an elevator (elevator_batch > 0) has one channel",
+        ),
+        (
+            "device = { seek_ns = 9 }",
+            "device.seek_ns = 9: only a device with an elevator (elevator_batch > 0) seeks",
+        ),
         ("[groups.\"/a\"]\nmemory_max = \"1GiB\"\nmemory_low = \"2GiB\"",
             "groups./a.memory.low = 2GiB: more than memory.max (1GiB)"),
         ("[groups.\"/a\"]\nmemory_max = \"1GiB\"\nmemory_min = \"2GiB\"",
@@ -93,13 +109,34 @@ fn contradictions_are_named() {
         ("fault_around_kb = 24", "fault_around_kb = 24: no power of two"),
         ("readahead_kb = 6", "readahead_kb = 6: no multiple of a page (4 KiB)"),
         ("zones = { dma32 = \"16GiB\" }",
-            "zones.dma32 = 16GiB: leaves no normal zone of memory = 16GiB"),
+            "zones.dma32 = 16GiB: leaves no normal zone of the first node's 16GiB"),
         ("dirty = { ratio = 10 }",
             "dirty.background_ratio = 10: not below dirty.ratio (10)"),
     ];
     for (text, message) in cases {
         assert_eq!(refused(text), message, "{text}");
     }
+}
+
+#[test]
+fn every_preset_can_be_simulated() {
+    for name in crate::device::PRESETS {
+        parse(&format!("device = \"{name}\"")).unwrap();
+    }
+}
+
+#[test]
+fn group_keys_may_be_dotted_quoted_or_underscored() {
+    let quoted = parse("[groups.\"/a\"]\n\"memory.max\" = 8192\n\"memory.swap.max\" = 0");
+    let dotted = parse("[groups.\"/a\"]\nmemory.max = \"8K\"\nmemory.swap.max = 0");
+    let underscored = parse("[groups.\"/a\"]\nmemory_max = \"8K\"\nmemory_swap_max = 0");
+    assert_eq!(quoted.as_ref().unwrap().group("/a").max, Size(8_192));
+    assert_eq!(quoted, dotted);
+    assert_eq!(quoted, underscored);
+    let twice = refused("[groups.\"/a\"]\nmemory.max = 1\nmemory_max = 1");
+    assert!(twice.contains("memory.max is written twice"), "{twice}");
+    let unknown = refused("[groups.\"/a\"]\nmemory.maxx = 1");
+    assert!(unknown.contains("unknown field `maxx`"), "{unknown}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
 use mglru::types::{FolioId, LruvecId};
-use mglru::workingset::Shadow;
+use mglru::Shadow;
 use mglru_workload::{Content, FileId, RegionId};
 
 use super::World;

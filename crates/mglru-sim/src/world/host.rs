@@ -5,7 +5,7 @@ use mglru::host::{
     Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
-use mglru::workingset::Shadow;
+use mglru::Shadow;
 
 use super::World;
 use crate::dirty::Reason;
