@@ -137,9 +137,8 @@ impl Lru {
         self.finish_pass(ctl, first, out);
         self.return_survivors(&mut list, Some(&mut retry));
         if !retry.is_empty() {
-            let second = Manner { ignore_references: true, ..manner };
             out.judged += retry.len() as u32;
-            let done = self.process(ctl, &mut retry, second, host);
+            let done = self.process(ctl, &mut retry, manner, host);
             self.finish_pass(ctl, done, out);
             self.return_survivors(&mut retry, None);
         }

@@ -199,7 +199,7 @@ impl Reclaim {
                     lru.counters[Counter::Allocstall] += 1;
                 }
             }
-            Purpose::Request { .. } => self.next_request(0),
+            Purpose::Request { .. } => self.next_request(None),
         }
     }
 
@@ -408,7 +408,7 @@ impl Reclaim {
             return;
         }
         match self.purpose {
-            Purpose::Request { .. } => self.next_request(self.ctl.reclaimed),
+            Purpose::Request { .. } => self.next_request(Some(self.ctl.reclaimed)),
             _ => self.over = true,
         }
     }
@@ -416,7 +416,7 @@ impl Reclaim {
     /// Nothing was reclaimed: what was held back the first time? One attempt for each.
     fn try_harder(&mut self, lru: &Lru) -> bool {
         let ctl = &mut self.ctl;
-        if !ctl.full_walk && ctl.is_cgroup() {
+        if !ctl.full_walk {
             ctl.full_walk = true;
         } else if ctl.skipped_deactivate && !ctl.force_deactivate && !lru.config.is_mglru() {
             ctl.force_deactivate = true;
@@ -432,16 +432,11 @@ impl Reclaim {
     }
 
     /// The next call of a `memory.reclaim` request: a quarter of what is left (spec §7.6).
-    fn next_request(&mut self, reclaimed: u64) {
+    /// `last`: what the call before reclaimed; a fruitless one costs a retry.
+    fn next_request(&mut self, last: Option<u64>) {
         let Purpose::Request { pages, done, retries } = &mut self.purpose else { return };
-        *done += reclaimed;
-        if self.started
-            && self.pass.is_none()
-            && reclaimed == 0
-            && self.ctl.priority != DEF_PRIORITY
-        {
-            *retries = retries.saturating_sub(1);
-        }
+        *done += last.unwrap_or(0);
+        *retries -= u32::from(last == Some(0));
         if *done >= *pages || *retries == 0 {
             self.over = true;
             return;
