@@ -150,11 +150,18 @@ pub fn comparison(plan: &Plan, mut found: Comparison) -> Comparison {
     let verdict = match (plan.published.iter().find(published), plan.neutral.iter().find(neutral)) {
         (Some(p), _) => change(p, &found),
         (None, Some(n)) => equal(n.band, &found),
-        (None, None) if equal(NEUTRAL_BAND, &found) == Verdict::Neutral => Verdict::Neutral,
-        (None, None) => Verdict::NotJudged,
+        (None, None) => unexpected(&found),
     };
     found.verdict = verdict;
     found
+}
+
+/// The verdict where nothing was expected: `neutral` when equal within the default band.
+pub fn unexpected(found: &Comparison) -> Verdict {
+    match equal(NEUTRAL_BAND, found) {
+        Verdict::Neutral => Verdict::Neutral,
+        _ => Verdict::NotJudged,
+    }
 }
 
 /// One verdict for the whole run: a miss anywhere is a miss.

@@ -2,7 +2,7 @@
 //! keys, then the variant's own switches.
 
 use indexmap::IndexMap;
-use mglru::{Config, ConfigError, Patches, VARIANTS};
+use mglru::config::{Config, ConfigError, Patches, VARIANTS};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 

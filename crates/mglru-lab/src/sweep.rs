@@ -89,16 +89,24 @@ fn choose(
         false => vec![usize::MAX],
     };
     masks.sort_by_key(|mask| mask.count_ones());
-    let mut refusal = None;
+    let mut refusals = Vec::new();
     for mask in masks {
         let picked = unsure.iter().enumerate().filter(|(i, _)| mask >> (i % 64) & 1 == 1);
         let axes: Vec<Axis> = sure.iter().chain(picked.map(|(_, axis)| axis)).cloned().collect();
         match accepts(&point(sections, &axes, 0).sections) {
             Ok(()) => return Ok(axes),
-            Err(e) => refusal = Some(e),
+            Err(e) => refusals.push(e),
         }
     }
-    Err(refusal.expect("at least one choice was tried"))
+    Err(most_telling(refusals, &unsure))
+}
+
+/// Of the errors of all choices: one that a wrong choice of axes cannot have caused, if there is.
+fn most_telling(refusals: Vec<KeyError>, candidates: &[Axis]) -> KeyError {
+    let elsewhere = |e: &&KeyError| !candidates.iter().any(|axis| axis.key == e.key);
+    let not_type = |e: &&KeyError| elsewhere(e) && !e.problem.starts_with("invalid type");
+    let found = refusals.iter().find(not_type).or_else(|| refusals.iter().find(elsewhere));
+    found.unwrap_or(&refusals[0]).clone()
 }
 
 fn point(sections: &Table, axes: &[Axis], index: usize) -> Point {

@@ -86,6 +86,13 @@ impl PageCache {
         self.slots.truncate(usize::try_from(from).unwrap_or(usize::MAX));
     }
 
+    /// Forgets every shadow.
+    pub fn drop_shadows(&mut self) {
+        for slot in self.slots.iter_mut().filter(|slot| **slot & SHADOW != 0) {
+            *slot = 0;
+        }
+    }
+
     /// Cached pages, in order, from `from` to before `to`.
     pub fn folios(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, FolioId)> + '_ {
         (from..to.min(self.end())).filter_map(|i| self.folio(i).map(|f| (i, f)))

@@ -42,7 +42,6 @@ impl Locks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throttled {
     task: u32,
-    node: NodeId,
     reason: Throttle,
 }
 
@@ -104,7 +103,9 @@ impl Machine {
             self.wait_for(t, folio);
             return Flow::Wait;
         }
-        self.throttled.push(Throttled { task, node: self.tasks[t].node, reason });
+        // What was to be released before this task came is not for it.
+        self.take_all_wakes();
+        self.throttled.push(Throttled { task, reason });
         Flow::Sleep(self.world.now + at_most)
     }
 
@@ -118,9 +119,13 @@ impl Machine {
         if self.throttled.is_empty() {
             return;
         }
+        self.take_all_wakes();
+    }
+
+    fn take_all_wakes(&mut self) {
         for node in 0..self.world.zones.nodes() as u8 {
             let wakes = self.lru.take_wakes(NodeId(node));
-            let is_woken = |x: &&Throttled| x.node.0 == node && released(x.reason, &wakes);
+            let is_woken = |x: &&Throttled| released(x.reason, &wakes);
             let woken: Vec<u32> = self.throttled.iter().filter(is_woken).map(|x| x.task).collect();
             woken.into_iter().for_each(|task| self.wake(task as usize));
         }

@@ -71,7 +71,12 @@ pub enum Doing {
         id: u32,
     },
     /// An administrator's command.
-    Control(Control),
+    Control {
+        /// Which.
+        control: Control,
+        /// Fruitless attempts left, where it is repeated.
+        retries: u32,
+    },
     /// Bringing its group below `memory.high`.
     High {
         /// Pages charged above the limit.

@@ -106,6 +106,7 @@ impl Job for MockJob {
             len => self.spec.noise[(seed % len as u64) as usize],
         };
         let rate = self.spec.ops_per_s * self.spec.load * factor * (1.0 + noise);
+        let us = 1e6 / rate;
         let scaled = |(name, value): (&String, &u64)| {
             (name.clone(), (*value as f64 / factor).round() as u64)
         };
@@ -113,7 +114,14 @@ impl Job for MockJob {
             metrics: Metrics {
                 ops: self.spec.ops,
                 ops_per_s: rate,
-                latency_us: Some(Latency { mean: 1e6 / rate, ..Latency::default() }),
+                latency_us: Some(Latency {
+                    mean: us,
+                    p50: us,
+                    p90: us,
+                    p95: us,
+                    p99: us,
+                    max: us,
+                }),
                 virtual_s: self.spec.ops as f64 / rate,
             },
             counters: self.spec.counters.iter().map(scaled).collect(),

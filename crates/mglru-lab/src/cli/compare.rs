@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{Answer, Format};
 use crate::compare::{self, Comparison, Table};
 use crate::error::Error;
+use crate::judge;
 use crate::record::Record;
 use crate::render;
 use crate::store;
@@ -64,6 +65,7 @@ fn comparisons(a: &[Record], b: &[Record], metrics: &[String]) -> Vec<Comparison
         }
     }
     for c in &mut found {
+        c.verdict = judge::unexpected(c);
         c.base = format!("A {}", c.base);
         c.variant = format!("B {}", c.variant);
     }

@@ -117,13 +117,13 @@ fn row(sweep: bool, point: &str, cells: Vec<String>) -> Vec<String> {
     sweep.then(|| point.to_string()).into_iter().chain(cells).collect()
 }
 
-/// Figures stand right, words left; the layout never depends on the terminal's width, so that a
+/// Markdown, so that a table can be pasted into a report. Figures stand right, words left; the layout never depends on the terminal's width, so that a
 /// table in a file is the table on the screen.
 fn new(head: Vec<String>) -> Table {
     const FIGURES: [&str; 9] =
         ["base mean", "mean", "ratio", "n", "before", "ours", "size", "misses", "miss ratio"];
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::ASCII_MARKDOWN);
     table.set_content_arrangement(ContentArrangement::Disabled);
     let figures: Vec<usize> = head
         .iter()

@@ -32,11 +32,6 @@ impl DirtyFiles {
         Self::default()
     }
 
-    /// All of `nr` files clean; more may come.
-    pub fn with_files(nr: usize) -> Self {
-        Self { files: vec![DirtyFile::default(); nr], ..Self::default() }
-    }
-
     /// A page is dirtied; false if it was dirty. The group that dirties a clean file first owns
     /// the file's writeback until it is clean again.
     pub fn set(&mut self, file: FileId, page: u64, owner: MemcgId, now: Nanos) -> bool {

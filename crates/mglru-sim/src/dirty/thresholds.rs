@@ -2,16 +2,8 @@
 
 use super::DirtySpec;
 
-/// What dirty limits apply to, the machine or a group. Pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Domain {
-    /// Pages dirty or under writeback.
-    pub held: u64,
-    /// Pages the page cache may have, see [`machine_available`] and [`group_available`].
-    pub available: u64,
-}
-
-/// Limits of a domain, pages.
+/// Limits of a domain (the machine, or a group), pages. Dirty pages alone count against
+/// `background`; with those under writeback they count against `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     /// Above this the flusher writes.
@@ -33,12 +25,6 @@ impl Thresholds {
     pub fn freerun(&self) -> u64 {
         self.background.midpoint(self.limit)
     }
-}
-
-/// Memory available to the machine's page cache, pages: free pages and cached ones, less what the
-/// watermarks keep back.
-pub fn machine_available(free: u64, file: u64, kept_back: u64) -> u64 {
-    free.saturating_add(file).saturating_sub(kept_back)
 }
 
 /// Memory available to a group's page cache, pages: what it has cached, and what it may still be
@@ -64,12 +50,6 @@ mod tests {
         let limits = DirtySpec::default().thresholds(32_768);
         assert_eq!(limits, Thresholds { background: 3_276, limit: 6_553 });
         assert_eq!(limits.freerun(), 4_914);
-    }
-
-    #[test]
-    fn watermarks_are_not_available() {
-        assert_eq!(machine_available(100, 50, 30), 120);
-        assert_eq!(machine_available(10, 5, 30), 0);
     }
 
     #[test]

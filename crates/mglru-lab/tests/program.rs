@@ -1,0 +1,172 @@
+//! The program from outside: what it prints, where, and with which exit status.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PLAN: &str = r#"
+name = "mock"
+title = "a plan whose results are written in it"
+backend = "mock"
+base = "before"
+variants = ["before", "after"]
+seeds = 3
+metrics = ["ops_per_s", "pgpgin"]
+
+[groups."/a"]
+memory.max = "64MiB"
+
+[workload]
+kind = "mock"
+ops = 1000
+ops_per_s = 100.0
+noise = [0.0, 0.01, -0.01]
+counters = { pgpgin = 4000 }
+factor = { after = 1.25 }
+
+[[published]]
+metric = "ops_per_s"
+document = "000"
+before = 100.0
+after = 120.0
+"#;
+
+struct Desk {
+    dir: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("mock.toml"), PLAN).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
+        program.current_dir(self.path()).args(args).output().unwrap()
+    }
+
+    /// stdout of a run that must end with `status` and say nothing on stderr.
+    fn out(&self, args: &[&str], status: i32) -> String {
+        let output = self.run(args);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        assert_eq!(output.status.code(), Some(status), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// stderr of a run that must be refused without a word on stdout.
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.path().join(file)).unwrap()
+    }
+}
+
+#[test]
+fn a_run_prints_comparison_verdict_and_how_to_repeat_it() {
+    insta::assert_snapshot!(Desk::new().out(&["run", "mock.toml", "--out", "o"], 0), @"");
+}
+
+#[test]
+fn json_is_one_document_in_the_published_shape() {
+    let desk = Desk::new();
+    let text = desk.out(&["run", "mock.toml", "--out", "o", "--format", "json"], 0);
+    assert_eq!(text.matches('\n').count(), 1);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["records"].as_array().unwrap().len(), 6);
+    assert_eq!(json["verdict"], "reproduced");
+    insta::assert_snapshot!(json["comparisons"][1], @"");
+    insta::assert_snapshot!(json["published"][0], @"");
+    insta::assert_snapshot!(desk.read("o/records.jsonl").lines().next().unwrap(), @"");
+}
+
+#[test]
+fn a_missed_expectation_exits_1() {
+    let desk = Desk::new();
+    let text = desk.out(&["run", "mock.toml", "--set", "workload.factor.after=1.01"], 1);
+    assert!(text.contains("verdict: missed"), "{text}");
+}
+
+#[test]
+fn jobs_do_not_show_in_records_and_a_second_run_keeps_them() {
+    let desk = Desk::new();
+    let sweep = ["run", "mock.toml", "--set", "workload.load=[1.0, 2.0, 3.0]"];
+    for (jobs, out) in [("1", "a"), ("2", "b")] {
+        desk.out(&[&sweep[..], &["--jobs", jobs, "--out", out]].concat(), 0);
+    }
+    assert_eq!(desk.read("a/records.jsonl"), desk.read("b/records.jsonl"));
+    let again = desk.run(&[&sweep[..], &["--out", "a"]].concat());
+    let told = String::from_utf8(again.stderr).unwrap();
+    assert_eq!(told, "mglru: 18 records kept from earlier runs\n");
+    assert_eq!(desk.read("a/records.jsonl"), desk.read("b/records.jsonl"));
+}
+
+#[test]
+fn a_folder_can_be_reported_and_compared_again() {
+    let desk = Desk::new();
+    let table = desk.out(&["run", "mock.toml", "--out", "o"], 0);
+    let again = desk.out(&["report", "o", "--format", "table"], 0);
+    assert!(table.starts_with(&again), "{again}");
+    desk.out(&["run", "mock.toml", "--out", "p", "--set", "workload.ops_per_s=110.0"], 0);
+    let compared = desk.out(&["compare", "o", "p", "--metric", "ops_per_s"], 0);
+    assert!(compared.contains("1.100"), "{compared}");
+}
+
+#[test]
+fn bad_input_is_one_line_and_status_2() {
+    let desk = Desk::new();
+    let cases: [(&[&str], &str); 9] = [
+        (&["run", "mock.toml", "--set", "workload.opps=1"],
+         "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)"),
+        (&["run", "mock.toml", "--set", "groups./a.memory.low=1GiB"],
+         "mock.toml: groups./a.memory.low = 1GiB: must not exceed memory.max (64MiB)"),
+        (&["run", "mock.toml", "--variant", "afer"],
+         "mock.toml: variant = afer: unknown (did you mean after?)"),
+        (&["run", "mock.toml", "--backend", "simm"], "--backend simm: unknown (did you mean sim?)"),
+        (&["run", "mock.toml", "--seeds", "0"],
+         "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000"),
+        (&["run", "mock.toml", "--scale", "7"],
+         "invalid value '7' for '--scale <F>': must be above 0 and at most 1, such as 0.25 or 1/64"),
+        (&["run", "missing.toml"], "missing.toml: No such file or directory (os error 2)"),
+        (&["report", "nowhere"], "nowhere/records.jsonl: No such file or directory (os error 2)"),
+        (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
+    ];
+    for (args, want) in cases {
+        let want = want.replace("nowhere/records.jsonl", "nowhere");
+        assert_eq!(desk.refused(args), format!("mglru: error: {want}\n"), "{args:?}");
+    }
+    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+}
+
+#[test]
+fn a_full_output_is_an_error_and_a_closed_one_is_not() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
+    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        let output = program.args(["list", "counters"]).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with("mglru: error: stdout: "), "{told}");
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
+    let output = program.args(["list", "counters"]).stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let desk = Desk::new();
+    let help = desk.out(&["--help"], 0);
+    assert!(help.contains("mglru run quickstart") && help.contains("Exit status"), "{help}");
+    assert_eq!(desk.out(&["--version"], 0), format!("mglru {}\n", env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,187 @@
+//! Commands of an administrator, and what a group above `memory.high` must do (cgroup v2).
+
+use mglru::folio::Bit;
+use mglru::types::MemcgId;
+use mglru::{Gfp, Reclaim};
+use mglru_workload::{Control, FileId, GroupId, Knob};
+
+use crate::machine::Machine;
+use crate::memcg::Event;
+use crate::reclaiming::Progress;
+use crate::spec::PAGE_SIZE;
+use crate::task::{Doing, Flow, Sync};
+
+/// Attempts at bringing a group below a limit that was lowered, or below `memory.high`.
+const RETRIES: u32 = mglru::types::MAX_RECLAIM_RETRIES;
+/// Pages asked for at a time when a limit was lowered or `memory.high` is exceeded.
+const HIGH_GOAL: u64 = 32;
+/// A delay below this is not taken.
+const MIN_DELAY_NS: u64 = 10_000_000;
+
+impl Machine {
+    /// Begins a command.
+    pub(crate) fn begin_control(&mut self, t: usize, control: Control) -> Flow {
+        match control {
+            Control::Sync => {
+                let files = 0..self.world.files.len() as FileId;
+                self.tasks[t].doing = Doing::Sync(Sync { files, started: false });
+                Flow::Again
+            }
+            Control::DropCaches => {
+                (0..self.world.files.len()).for_each(|file| self.drop_caches(file as FileId));
+                Flow::Done
+            }
+            Control::Reclaim { group, bytes, swappiness } => {
+                let memcg = group.map_or(MemcgId::ROOT, |group| self.group(group));
+                let reclaim = Reclaim::proactive(memcg, bytes / PAGE_SIZE, swappiness);
+                self.command(t, control, reclaim)
+            }
+            Control::Set { group, knob, value } => self.set_knob(t, control, group, knob, value),
+            Control::Age { group, can_swap, force } => {
+                let memcg = self.group(group);
+                self.age(t, control, memcg, can_swap, force)
+            }
+            Control::Evict { group, offset, swappiness, nr } => {
+                let memcg = self.group(group);
+                self.evict(t, control, memcg, offset, swappiness, nr)
+            }
+        }
+    }
+
+    /// The administrator's own reclaim: nobody stalls for it.
+    fn command(&mut self, t: usize, control: Control, reclaim: Reclaim) -> Flow {
+        self.tasks[t].reclaim = Some(Box::new(reclaim));
+        self.tasks[t].doing = Doing::Control { control, retries: RETRIES };
+        Flow::Again
+    }
+
+    /// Goes on with a command that reclaims.
+    pub(crate) fn control(&mut self, t: usize, control: Control, retries: u32) -> Flow {
+        let reclaimed = match self.reclaim_on(t) {
+            Progress::Held(flow) => return flow,
+            Progress::Done(reclaimed) => reclaimed,
+        };
+        match control {
+            Control::Set { group, knob: Knob::MemoryMax, value } => {
+                self.lower_max(t, control, group, value, reclaimed, retries)
+            }
+            Control::Reclaim { bytes, .. } => {
+                self.short_requests += u64::from(reclaimed < bytes / PAGE_SIZE);
+                Flow::Done
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    fn set_knob(
+        &mut self,
+        t: usize,
+        control: Control,
+        group: GroupId,
+        knob: Knob,
+        value: u64,
+    ) -> Flow {
+        let memcg = self.group(group);
+        let pages = if value == u64::MAX { u64::MAX } else { value / PAGE_SIZE };
+        let limits = self.world.memcgs.limits_mut(memcg);
+        match knob {
+            Knob::MemoryMin => limits.min = pages,
+            Knob::MemoryLow => limits.low = pages,
+            Knob::MemoryHigh => limits.high = pages,
+            Knob::MemoryMax => limits.max = pages,
+            Knob::MemorySwapMax => limits.swap_max = pages,
+            Knob::Swappiness => limits.swappiness = value.min(200) as u8,
+        }
+        let usage = self.world.memcgs.usage(memcg).current;
+        match knob {
+            Knob::MemoryMax | Knob::MemoryHigh if usage > pages => {
+                let reclaim = Reclaim::memcg(memcg, usage - pages, Gfp::default());
+                self.command(t, control, reclaim)
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    /// `memory.max` was set below usage: reclaim, and when that does not help, kill.
+    fn lower_max(
+        &mut self,
+        t: usize,
+        control: Control,
+        group: GroupId,
+        value: u64,
+        reclaimed: u64,
+        retries: u32,
+    ) -> Flow {
+        let memcg = self.group(group);
+        let usage = self.world.memcgs.usage(memcg).current;
+        let Some(over) = usage.checked_sub(value / PAGE_SIZE).filter(|&over| over > 0) else {
+            return Flow::Done;
+        };
+        let retries = if reclaimed > 0 { retries } else { retries.saturating_sub(1) };
+        if retries == 0 {
+            self.world.memcgs.event(memcg, Event::Oom);
+            if !self.kill_largest(memcg) {
+                return Flow::Done;
+            }
+        }
+        let reclaim = Reclaim::memcg(memcg, over, Gfp::default());
+        self.tasks[t].reclaim = Some(Box::new(reclaim));
+        self.tasks[t].doing = Doing::Control { control, retries };
+        Flow::Again
+    }
+
+    /// Drops pages that are clean, unmapped and unused, and every shadow.
+    fn drop_caches(&mut self, file: FileId) {
+        let cache = &self.world.files[file as usize].cache;
+        let cached: Vec<_> = cache.folios(0, u64::MAX).collect();
+        for (index, folio) in cached {
+            let entry = &self.lru.folios()[folio];
+            let busy = entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]);
+            if !busy && !entry.flags.has(Bit::DIRTY) && !entry.is_mapped() {
+                self.drop_cached(file, index, folio);
+            }
+        }
+        self.world.files[file as usize].cache.drop_shadows();
+    }
+
+    /// A task that charged above `memory.high` reclaims before it goes on. `Some`: it must wait.
+    pub(crate) fn settle_high(&mut self, t: usize) -> Option<Flow> {
+        let pages = std::mem::take(&mut self.tasks[t].over_high);
+        if pages == 0 {
+            return None;
+        }
+        self.tasks[t].doing = Doing::High { pages, retries: RETRIES };
+        self.start_high(t).then_some(Flow::Again)
+    }
+
+    /// False: the group is below its limit again.
+    fn start_high(&mut self, t: usize) -> bool {
+        let Some((group, _)) = self.world.memcgs.over_high(self.tasks[t].memcg) else {
+            self.tasks[t].doing = Doing::Nothing;
+            return false;
+        };
+        self.world.memcgs.event(group, Event::High);
+        self.begin_reclaim(t, Reclaim::memcg(group, HIGH_GOAL, Gfp::default()));
+        true
+    }
+
+    /// Goes on with it; what reclaim cannot bring down is slept off.
+    pub(crate) fn high(&mut self, t: usize, pages: u64, retries: u32) -> Flow {
+        let reclaimed = match self.reclaim_on(t) {
+            Progress::Held(flow) => return flow,
+            Progress::Done(reclaimed) => reclaimed,
+        };
+        let delay = self.world.memcgs.high_delay(self.tasks[t].memcg, pages);
+        if delay <= MIN_DELAY_NS || self.is_dying(t) {
+            return Flow::Done;
+        }
+        let retries = if reclaimed > 0 { retries } else { retries - 1 };
+        self.tasks[t].doing = Doing::High { pages, retries };
+        if retries > 0 {
+            return if self.start_high(t) { Flow::Again } else { Flow::Done };
+        }
+        self.tasks[t].doing = Doing::Nothing;
+        self.begin_stall(t);
+        Flow::Sleep(self.world.now + delay)
+    }
+}

@@ -1,0 +1,47 @@
+//! What can go wrong with a run.
+
+use mglru_workload::RegionId;
+
+use crate::spec::SpecError;
+
+/// Why a run cannot begin, or cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// The machine cannot be simulated.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The workload's layout contradicts itself.
+    #[error("layout: {0}")]
+    Layout(String),
+    /// The plan limits a group that the workload does not have.
+    #[error("groups.{0}: the workload has no such group")]
+    UnknownGroup(String),
+    /// A task touched a page that is not mapped.
+    #[error("task {task}: page {page} of region {region} is not mapped")]
+    NotMapped {
+        /// Which task.
+        task: u32,
+        /// Which region.
+        region: RegionId,
+        /// Which page of it.
+        page: u32,
+    },
+    /// A task touched a page of a mapping past the end of its file.
+    #[error("task {task}: page {page} of region {region} lies past the end of its file")]
+    BeyondFile {
+        /// Which task.
+        task: u32,
+        /// Which region.
+        region: RegionId,
+        /// Which page of it.
+        page: u32,
+    },
+    /// Nothing can happen any more although tasks have not ended.
+    #[error("{blocked} tasks wait for each other: {waits}")]
+    Deadlock {
+        /// How many.
+        blocked: usize,
+        /// What the first of them waits for.
+        waits: String,
+    },
+}

@@ -1,0 +1,307 @@
+//! Page faults: anonymous memory, swap, and mapped files with fault-around (spec §3.2).
+//!
+//! A read of anonymous memory that was never written maps the shared page of zeroes, charged to
+//! nobody; shared memory has no such page. Pages mapped around a fault are young, as on x86.
+
+use mglru::folio::{Bit, FolioKind};
+use mglru::types::FolioId;
+use mglru::Entry;
+use mglru_workload::{Advice, FileId, RegionKind};
+
+use crate::address_space::Owner;
+use crate::charge::Page;
+use crate::device::Io;
+use crate::disk::{DiskId, Purpose};
+use crate::error::SimError;
+use crate::fill::Fill;
+use crate::machine::Machine;
+use crate::page_table::{Maps, PageTable, Pte};
+use crate::readahead::MapAdvice;
+use crate::swap::Slot;
+use crate::task::{Doing, Fault, Flow};
+
+impl Machine {
+    /// The kernel takes over an access that the hardware could not make.
+    pub(crate) fn begin_fault(&mut self, t: usize, fault: Fault) -> Flow {
+        self.world.events.pgfault += 1;
+        self.world.spend(self.world.costs.minor_fault_ns);
+        self.tasks[t].doing = Doing::Fault(fault);
+        Flow::Again
+    }
+
+    /// Goes on with a fault.
+    pub(crate) fn fault(&mut self, t: usize, fault: Fault) -> Flow {
+        let vma = self.world.spaces.vma(fault.region);
+        if !vma.mapped || fault.page >= vma.pages() {
+            let Fault { region, page, .. } = fault;
+            return self.fail(SimError::NotMapped { task: t as u32, region, page });
+        }
+        let kind = vma.kind;
+        let pte = vma.table.get(fault.page);
+        match (pte.maps(), kind) {
+            (Maps::Folio(folio), _) if fault.write => self.write_fault(t, fault, folio, pte),
+            (Maps::Folio(_), _) => self.mapped(t, fault, pte),
+            (Maps::Zero, _) if !fault.write => self.mapped(t, fault, pte),
+            (Maps::Swap(slot), _) => self.swap_fault(t, fault, slot),
+            (_, RegionKind::File { file, first_page }) => {
+                self.file_fault(t, fault, file, first_page + u64::from(fault.page))
+            }
+            (Maps::None, RegionKind::Anon) if !fault.write => {
+                self.set_pte(fault, Pte::ZERO.young());
+                self.faulted(t)
+            }
+            _ => self.anon_fault(t, fault),
+        }
+    }
+
+    /// Somebody else has mapped it meanwhile.
+    fn mapped(&mut self, t: usize, fault: Fault, pte: Pte) -> Flow {
+        self.set_pte(fault, pte.young());
+        self.faulted(t)
+    }
+
+    fn faulted(&mut self, t: usize) -> Flow {
+        self.end_stall(t);
+        Flow::Done
+    }
+
+    fn set_pte(&mut self, fault: Fault, pte: Pte) {
+        self.world.spaces.vma_mut(fault.region).table.set(fault.page, pte);
+    }
+
+    /// A store through a clean entry. The hardware marks anonymous memory dirty by itself; a
+    /// page of a file becomes dirty, and a page with a copy in swap is about to differ from it.
+    fn write_fault(&mut self, t: usize, fault: Fault, folio: FolioId, pte: Pte) -> Flow {
+        self.set_pte(fault, pte.young().dirty());
+        if let Owner::File { file, page } = Owner::unpack(self.lru.folios()[folio].owner) {
+            self.dirty_page(t, folio, file, u64::from(page));
+        }
+        self.faulted(t)
+    }
+
+    fn anon_fault(&mut self, t: usize, fault: Fault) -> Flow {
+        let page = match self.take_page(t, false) {
+            Page::Ready(page) => page,
+            Page::Refused => return Flow::Again,
+            Page::Held(flow) => return flow,
+        };
+        let pte = self.world.spaces.vma(fault.region).table.get(fault.page);
+        if matches!(pte.maps(), Maps::Folio(_) | Maps::Swap(_)) {
+            self.world.give_page_back(self.tasks[t].memcg, page);
+            return Flow::Again;
+        }
+        let folio = self.new_anon(t, fault, page);
+        self.add_anon(fault, folio);
+        let pte = Pte::map(folio).young();
+        self.map_anon(fault, folio, if fault.write { pte.dirty() } else { pte });
+        self.faulted(t)
+    }
+
+    fn new_anon(&mut self, t: usize, fault: Fault, page: crate::task::FreshPage) -> FolioId {
+        let vma = self.world.spaces.vma(fault.region);
+        let (locked, shmem) = (vma.locked, vma.kind == RegionKind::Shmem);
+        let kind = if shmem { FolioKind::Shmem } else { FolioKind::Anon };
+        let owner = Owner::Anon { region: fault.region, page: fault.page }.pack();
+        let memcg = self.tasks[t].memcg;
+        let folio = self.lru.new_folio(kind, memcg, page.node, page.zone, 0, owner);
+        if locked {
+            self.lru.set_mlocked(folio, true);
+        }
+        folio
+    }
+
+    fn add_anon(&mut self, fault: Fault, folio: FolioId) {
+        let recency = self.world.spaces.vma(fault.region).recency;
+        self.lru.add(folio, Entry::Fault { recency });
+    }
+
+    fn map_anon(&mut self, fault: Fault, folio: FolioId, pte: Pte) {
+        self.lru.folios_mut()[folio].mapcount = 1;
+        self.set_pte(fault, pte);
+    }
+
+    fn swap_fault(&mut self, t: usize, fault: Fault, slot: Slot) -> Flow {
+        if let Some(folio) = self.world.swap_cache(slot) {
+            if self.lru.folios()[folio].flags.has(Bit::LOCKED) {
+                return self.wait_for_data(t, folio);
+            }
+            return self.map_swap_cached(t, fault, folio, slot);
+        }
+        let page = match self.take_page(t, false) {
+            Page::Ready(page) => page,
+            Page::Refused => return Flow::Again,
+            Page::Held(flow) => return flow,
+        };
+        let pte = self.world.spaces.vma(fault.region).table.get(fault.page);
+        if pte.maps() != Maps::Swap(slot) || self.world.swap_cache(slot).is_some() {
+            self.world.give_page_back(self.tasks[t].memcg, page);
+            return Flow::Again;
+        }
+        self.swap_in(t, fault, slot, page)
+    }
+
+    fn swap_in(&mut self, t: usize, fault: Fault, slot: Slot, page: crate::task::FreshPage) -> Flow {
+        let folio = self.new_anon(t, fault, page);
+        let recency = self.world.spaces.vma(fault.region).recency;
+        if let Some(shadow) = self.world.swap_shadow(slot) {
+            self.lru.refault(folio, shadow, recency);
+        }
+        self.count_major(t, fault);
+        let transfer = self.world.swap.load(slot);
+        self.world.spend(transfer.cpu);
+        if !transfer.io {
+            // The page in memory is the only one from now on.
+            self.add_anon(fault, folio);
+            self.map_anon(fault, folio, Pte::map(folio).young().dirty());
+            self.world.free_slot(slot);
+            return self.faulted(t);
+        }
+        let folios = self.lru.folios_mut();
+        folios[folio].flags.set(Bit::LOCKED);
+        folios[folio].flags.set(Bit::SWAPCACHE);
+        folios[folio].host = slot;
+        self.world.set_swap_cache(slot, Some(folio));
+        self.add_anon(fault, folio);
+        let io = Io { write: false, lba_page: u64::from(slot), pages: 1 };
+        if self.world.submit(DiskId::Swap, io, Purpose::SwapIn(folio)) {
+            self.unlock(folio);
+        }
+        Flow::Again
+    }
+
+    /// Maps a page whose copy in swap stays, unless swap is getting full.
+    fn map_swap_cached(&mut self, t: usize, fault: Fault, folio: FolioId, slot: Slot) -> Flow {
+        let flags = self.lru.folios()[folio].flags;
+        let crowded = self.world.swap.used() * 2 > self.world.swap.total();
+        let mut pte = Pte::map(folio).young();
+        if fault.write {
+            pte = pte.dirty();
+        }
+        if crowded && !flags.has(Bit::WRITEBACK) {
+            self.lru.folios_mut()[folio].flags.clear(Bit::SWAPCACHE);
+            self.map_anon(fault, folio, pte.dirty());
+            self.world.free_slot(slot);
+        } else {
+            self.map_anon(fault, folio, pte);
+        }
+        self.faulted(t)
+    }
+
+    fn count_major(&mut self, t: usize, fault: Fault) {
+        if !fault.major {
+            self.world.events.pgmajfault += 1;
+            self.tasks[t].doing = Doing::Fault(Fault { major: true, ..fault });
+        }
+    }
+
+    fn file_fault(&mut self, t: usize, fault: Fault, file: FileId, index: u64) -> Flow {
+        if self.tasks[t].fill.is_some() {
+            let flow = self.fill_on(t);
+            if flow != Flow::Again {
+                return flow;
+            }
+        }
+        if index >= self.world.files[file as usize].pages() {
+            let Fault { region, page, .. } = fault;
+            return self.fail(SimError::BeyondFile { task: t as u32, region, page });
+        }
+        let recency = self.world.spaces.vma(fault.region).recency;
+        let Some(folio) = self.world.files[file as usize].cache.folio(index) else {
+            return self.map_miss(t, fault, file, index);
+        };
+        let flags = self.lru.folios()[folio].flags;
+        if flags.has(Bit::READAHEAD) && !flags.has(Bit::WRITEBACK) {
+            self.lru.folios_mut()[folio].flags.clear(Bit::READAHEAD);
+            let pages = self.readahead_max;
+            if self.read_ahead(t, file, index, pages, Some(recency)) {
+                return Flow::Again;
+            }
+        }
+        if flags.has(Bit::LOCKED) {
+            return self.wait_for_data(t, folio);
+        }
+        self.map_file_page(t, fault, folio, file, index);
+        if !fault.major {
+            let around = if fault.write { 0 } else { self.fault_around(fault, file, index) };
+            self.world.files[file as usize].descriptor.map_hits(around + 1);
+        }
+        self.faulted(t)
+    }
+
+    fn map_miss(&mut self, t: usize, fault: Fault, file: FileId, index: u64) -> Flow {
+        self.count_major(t, fault);
+        let vma = self.world.spaces.vma(fault.region);
+        let (advice, recency) = (map_advice(vma.advice), vma.recency);
+        let max = self.readahead_max;
+        let open = &mut self.world.files[file as usize];
+        let plan = open.descriptor.map_miss(index, max, advice, &open.cache);
+        let pages = open.pages();
+        self.tasks[t].fill = Some(Fill::new(file, plan, pages, Some(index), Some(recency)));
+        Flow::Again
+    }
+
+    fn map_file_page(&mut self, t: usize, fault: Fault, folio: FolioId, file: FileId, index: u64) {
+        let pte = Pte::map(folio).young();
+        self.lru.folios_mut()[folio].mapcount += 1;
+        self.set_pte(fault, if fault.write { pte.dirty() } else { pte });
+        if fault.write {
+            self.dirty_page(t, folio, file, index);
+        }
+        self.mark_mapping(fault.region, folio);
+    }
+
+    /// What a mapping says of all its pages.
+    fn mark_mapping(&mut self, region: u32, folio: FolioId) {
+        let vma = self.world.spaces.vma(region);
+        let (locked, exec) = (vma.locked, vma.exec);
+        if exec {
+            self.lru.folios_mut()[folio].flags.set(Bit::EXEC);
+        }
+        if locked && !self.lru.folios()[folio].flags.has(Bit::MLOCKED) {
+            self.lru.set_mlocked(folio, true);
+        }
+    }
+
+    /// Maps cached pages of the aligned window around a fault; how many.
+    fn fault_around(&mut self, fault: Fault, file: FileId, index: u64) -> u32 {
+        let window = self.fault_around;
+        if window <= 1 {
+            return 0;
+        }
+        let table = &self.world.spaces.vma(fault.region).table;
+        let under_pmd = table.table_pages(PageTable::table_of(fault.page));
+        let start = (fault.page / window * window).max(under_pmd.start);
+        let end = (start + window).min(under_pmd.end);
+        let mut mapped = 0;
+        for page in start..end {
+            let at = index + u64::from(page) - u64::from(fault.page);
+            mapped += u32::from(self.map_around(Fault { page, ..fault }, file, at));
+        }
+        self.world.spend(self.world.costs.fault_around_page_ns * u64::from(mapped));
+        mapped
+    }
+
+    fn map_around(&mut self, fault: Fault, file: FileId, index: u64) -> bool {
+        let vma = self.world.spaces.vma(fault.region);
+        if vma.table.get(fault.page) != Pte::NONE {
+            return false;
+        }
+        let Some(folio) = self.world.files[file as usize].cache.folio(index) else { return false };
+        let flags = self.lru.folios()[folio].flags;
+        if flags.has_any([Bit::LOCKED, Bit::READAHEAD]) {
+            return false;
+        }
+        self.lru.folios_mut()[folio].mapcount += 1;
+        self.set_pte(fault, Pte::map(folio).young());
+        self.mark_mapping(fault.region, folio);
+        true
+    }
+}
+
+fn map_advice(advice: Advice) -> MapAdvice {
+    match advice {
+        Advice::Normal => MapAdvice::Normal,
+        Advice::Random => MapAdvice::Random,
+        Advice::Sequential => MapAdvice::Sequential,
+    }
+}
