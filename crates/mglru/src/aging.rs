@@ -132,22 +132,4 @@ impl Lru {
         let aged = won && self.bump(aging.lruvec, aging.seq, aging.evictable, host.now());
         AgingStep::Over { aged }
     }
-
-    /// Ages one lruvec at once, as the debug interface does. False when somebody else did.
-    ///
-    /// Swappiness decides which types are walked and moved; `force` walks every table.
-    pub fn debug_age(
-        &mut self,
-        id: LruvecId,
-        swappiness: u8,
-        force: bool,
-        host: &mut impl Host,
-    ) -> bool {
-        let mut aging = self.start_aging(id, Evictable::under(swappiness), force);
-        loop {
-            if let AgingStep::Over { aged } = self.step_aging(&mut aging, host) {
-                return aged;
-            }
-        }
-    }
 }

@@ -16,6 +16,7 @@ mod check;
 mod classic;
 pub mod config;
 mod controller;
+mod debug;
 mod dump;
 mod eviction;
 pub mod folio;

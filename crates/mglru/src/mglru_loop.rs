@@ -180,8 +180,7 @@ impl Lru {
             return Turn::Age;
         }
         work.asked = false;
-        let batch = if self.config.patches.p06 { MIN_LRU_BATCH } else { MAX_LRU_BATCH };
-        Turn::Evict((work.left as u64).min(batch))
+        Turn::Evict((work.left as u64).min(self.batch()))
     }
 
     fn aging_due(&self, ctl: &Control, work: &MglruLoop) -> bool {
@@ -200,9 +199,8 @@ impl Lru {
         if work.scanned > 0 && work.scanned >= want as u64 {
             return Turn::Over;
         }
-        let cap = if self.config.patches.p06 { MIN_LRU_BATCH } else { MAX_LRU_BATCH };
-        let batch = if self.config.patches.p03 { cap.min(want as u64) } else { cap };
-        Turn::Evict(batch)
+        let cap = self.batch();
+        Turn::Evict(if self.config.patches.p03 { cap.min(want as u64) } else { cap })
     }
 
     /// Pages wanted; -1: give up and rotate; `None`: age first.

@@ -1,0 +1,73 @@
+//! The debug interface of the generations: age once, evict one generation (the `+` and `-`
+//! commands of lru_gen).
+
+use crate::aging::AgingStep;
+use crate::generations::Evictable;
+use crate::host::Host;
+use crate::lru::Lru;
+use crate::process::Manner;
+use crate::reclaim_control::Control;
+use crate::types::{LruType, LruvecId, MAX_LRU_BATCH, MIN_LRU_BATCH, MIN_NR_GENS, Reclaimer, Seq};
+
+impl Lru {
+    /// Makes a new youngest generation. `swappiness` decides which types are walked and moved,
+    /// `force` walks every table. False when somebody else did it meanwhile.
+    pub fn debug_age(
+        &mut self,
+        id: LruvecId,
+        swappiness: u8,
+        force: bool,
+        host: &mut impl Host,
+    ) -> bool {
+        let mut aging = self.start_aging(id, Evictable::under(swappiness), force);
+        loop {
+            if let AgingStep::Over { aged } = self.step_aging(&mut aging, host) {
+                return aged;
+            }
+        }
+    }
+
+    /// Evicts generation `seq` and all older ones, `goal` pages at most. Returns the pages
+    /// reclaimed; `None` when `seq` is one of the two youngest, which cannot be evicted.
+    pub fn debug_evict(
+        &mut self,
+        id: LruvecId,
+        seq: Seq,
+        swappiness: u8,
+        goal: u64,
+        host: &mut impl Host,
+    ) -> Option<u64> {
+        if seq.plus(MIN_NR_GENS) > self.lruvecs[id.index()].mg.max_seq {
+            return None;
+        }
+        let memcg = self.place(id).memcg;
+        let mut ctl = Control::new(Reclaimer::Direct, Some(memcg), goal);
+        ctl.swappiness = Some(swappiness);
+        while ctl.reclaimed < goal && self.oldest_seq(id, swappiness) <= seq {
+            let batch = if self.config.patches.p03 {
+                (goal - ctl.reclaimed).min(self.batch())
+            } else {
+                MAX_LRU_BATCH
+            };
+            let manner = Manner { lruvec: id, walking: true, ignore_references: false };
+            let out = self.evict(&mut ctl, id, batch, manner, swappiness, host);
+            if out.scanned == 0 {
+                break;
+            }
+        }
+        Some(ctl.reclaimed)
+    }
+
+    /// Folios of one batch at most.
+    pub(crate) fn batch(&self) -> u64 {
+        if self.config.patches.p06 { MIN_LRU_BATCH } else { MAX_LRU_BATCH }
+    }
+
+    /// The oldest generation there is, of the types that `swappiness` allows to evict.
+    pub fn oldest_seq(&self, id: LruvecId, swappiness: u8) -> Seq {
+        let evictable = Evictable::under(swappiness);
+        let mg = &self.lruvecs[id.index()].mg;
+        let allowed = LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
+        allowed.map(|t| mg.min_seq[t.index()]).min().expect("one type is evictable")
+    }
+}
