@@ -14,6 +14,7 @@ pub mod judge;
 pub mod limits;
 pub mod plan;
 pub mod plans;
+pub mod policy;
 pub mod record;
 pub mod render;
 pub mod report;

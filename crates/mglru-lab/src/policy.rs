@@ -19,7 +19,7 @@ pub fn config(reclaim: &Table, variant: &Variant) -> Result<Config, KeyError> {
         set(&mut config, key, value).map_err(|e| e.within("reclaim"))?;
     }
     for (key, value) in &variant.set {
-        set(&mut config, key, value).map_err(|e| e.within(&format!("variant {}", variant.name)))?;
+        set(&mut config, key, value).map_err(|e| of_variant(e, variant))?;
     }
     Ok(config)
 }
@@ -54,6 +54,10 @@ fn set(config: &mut Config, key: &str, value: &Value) -> Result<(), KeyError> {
     })
 }
 
+fn of_variant(error: KeyError, variant: &Variant) -> KeyError {
+    KeyError { key: format!("variant {}: {}", variant.name, error.key), ..error }
+}
+
 fn unknown_variant(variant: &Variant) -> KeyError {
     let near = did_you_mean(&variant.base, VARIANTS.iter().map(|v| v.name));
     KeyError::value("variant", &variant.base, format!("unknown{near}"))
@@ -86,7 +90,7 @@ mod tests {
         assert!(error("flor = \"v5\"", "after").starts_with("reclaim.flor: unknown key (did you"));
         assert_eq!(
             error("", "after+floor=v9"),
-            "variant after+floor=v9.floor = v9: must be none | v2 | v4 | v5 | v7"
+            "variant after+floor=v9: floor = v9: must be none, v2, v4, v5 or v7"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The scale of a run. Memory, limits, footprints and operation counts shrink with it; block sizes,
 //! batch sizes and thread counts do not, because the policies' constants were chosen for them. The
-//! machine and each workload know which of their keys are which; a plan is always written at scale 1.
+//! machine and each workload know which of their keys are which; plans are written at scale 1.
 
 use toml::Value;
 

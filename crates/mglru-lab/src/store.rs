@@ -88,7 +88,7 @@ impl Store {
         let line = record.line();
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
         if let Err(e) = written {
-            // The write's own error is the one to tell; a line that stays torn is dropped on resume.
+            // The write's own error is the one to tell; a torn line is dropped on resume.
             let _ = self.file.cut(self.len);
             return Err(Error::io(&self.dir.join(RECORDS), e));
         }

@@ -141,7 +141,7 @@ mod tests {
                 _ => false,
             };
             if !fine {
-                return Err(KeyError::value(key, value, "wrong"));
+                return Err(KeyError::value(format!("workload.{key}"), value, "wrong"));
             }
         }
         Ok(())
@@ -184,7 +184,7 @@ mod tests {
     fn a_real_mistake_is_reported_not_swept_away() {
         let table = "[workload]\ntheta = [0.8, 0.9]\nx = 1".parse().unwrap();
         let err = expand(&table, &accepts).unwrap_err();
-        assert_eq!(err.to_string(), "x = 1: wrong");
+        assert_eq!(err.to_string(), "workload.x = 1: wrong");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The program from outside: what it prints, where, and with which exit status.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const PLAN: &str = r#"
 name = "mock"
@@ -73,7 +73,22 @@ impl Desk {
 
 #[test]
 fn a_run_prints_comparison_verdict_and_how_to_repeat_it() {
-    insta::assert_snapshot!(Desk::new().out(&["run", "mock.toml", "--out", "o"], 0), @"");
+    insta::assert_snapshot!(Desk::new().out(&["run", "mock.toml", "--out", "o"], 0), @r#"
+    mock on mock: 6 records
+    | metric    | base   | variant | base mean | mean | ratio | 95 % interval  | n | verdict    |
+    |-----------|--------|---------|-----------|------|-------|----------------|---|------------|
+    | ops_per_s | before | after   |       100 |  125 | 1.250 | [1.250, 1.250] | 3 | reproduced |
+    | pgpgin    | before | after   |      4000 | 3200 | 0.800 | [0.800, 0.800] | 3 | not-judged |
+
+    published figures
+    | metric    | document | before | after | ratio | band           |  ours | verdict    |
+    |-----------|----------|--------|-------|-------|----------------|-------|------------|
+    | ops_per_s | 000      |    100 | 120   | 1.200 | [1.100, 1.320] | 1.250 | reproduced |
+
+    verdict: reproduced
+    records: o
+    repeat: mglru run mock.toml
+    "#);
 }
 
 #[test]
@@ -84,9 +99,30 @@ fn json_is_one_document_in_the_published_shape() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["records"].as_array().unwrap().len(), 6);
     assert_eq!(json["verdict"], "reproduced");
-    insta::assert_snapshot!(json["comparisons"][1], @"");
-    insta::assert_snapshot!(json["published"][0], @"");
-    insta::assert_snapshot!(desk.read("o/records.jsonl").lines().next().unwrap(), @"");
+    let keys = |value: &serde_json::Value| {
+        let keys = value.as_object().unwrap().keys().cloned();
+        keys.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(keys(&json), "backend comparisons controls neutral plan published records verdict");
+    assert_eq!(
+        json["comparisons"][1],
+        serde_json::json!({
+            "metric": "pgpgin", "base": "before", "variant": "after", "base_mean": 4000.0,
+            "mean": 3200.0, "ratio": 0.8, "ci95": [0.8, 0.8], "n": 3, "verdict": "not-judged",
+        })
+    );
+    let published = &json["published"][0];
+    assert_eq!(keys(published), "after band before metric n ours ratio seed_document verdict");
+    assert_eq!((&published["ratio"], &published["ours"]), (&1.2.into(), &1.25.into()));
+}
+
+#[test]
+fn a_record_keeps_its_published_layout() {
+    let desk = Desk::new();
+    desk.out(&["run", "mock.toml", "--out", "o", "--set", "workload.noise=[]"], 0);
+    let records = desk.read("o/records.jsonl");
+    let first = records.lines().next().unwrap().replace(",\"", ",\n\"");
+    insta::assert_snapshot!(first, @"");
 }
 
 #[test]
@@ -134,8 +170,8 @@ fn bad_input_is_one_line_and_status_2() {
         (&["run", "mock.toml", "--backend", "simm"], "--backend simm: unknown (did you mean sim?)"),
         (&["run", "mock.toml", "--seeds", "0"],
          "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000"),
-        (&["run", "mock.toml", "--scale", "7"],
-         "invalid value '7' for '--scale <F>': must be above 0 and at most 1, such as 0.25 or 1/64"),
+        (&["run", "mock.toml", "--jobs", "0"],
+         "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024"),
         (&["run", "missing.toml"], "missing.toml: No such file or directory (os error 2)"),
         (&["report", "nowhere"], "nowhere/records.jsonl: No such file or directory (os error 2)"),
         (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
@@ -156,8 +192,9 @@ fn a_full_output_is_an_error_and_a_closed_one_is_not() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.starts_with("mglru: error: stdout: "), "{told}");
     }
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
+    let mut gone = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
+    let writer = gone.stdin.take().unwrap();
+    gone.wait().unwrap();
     let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
     let output = program.args(["list", "counters"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));

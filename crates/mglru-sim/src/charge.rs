@@ -139,7 +139,7 @@ impl Machine {
             None => charging.machine_retry.next(reclaimed, self.could_satisfy(t)),
         };
         match next {
-            RetryStep::Oom => self.kill_for(t, charging),
+            RetryStep::Oom => self.kill_for(charging),
             RetryStep::Served | RetryStep::Reclaim => Tried::Again,
         }
     }
@@ -157,7 +157,7 @@ impl Machine {
         free + self.all_sizes(node).map(reclaimable).sum::<u64>() > min
     }
 
-    fn kill_for(&mut self, t: usize, charging: &mut Charging) -> Tried {
+    fn kill_for(&mut self, charging: &mut Charging) -> Tried {
         let scope = charging.scope.unwrap_or(MemcgId::ROOT);
         self.world.memcgs.event(scope, Event::Oom);
         charging.group_retry = ChargeRetry::default();
@@ -175,7 +175,8 @@ impl Machine {
         }
     }
 
-    fn abandon_charge(&mut self, t: usize) {
+    /// A dying task leaves its charge.
+    pub(crate) fn abandon_charge(&mut self, t: usize) {
         if let Some(charging) = self.tasks[t].charging.take() {
             self.give_charge_back(t, &charging);
         }

@@ -5,6 +5,7 @@ use mglru::types::MemcgId;
 use mglru::{Gfp, Reclaim};
 use mglru_workload::{Control, FileId, GroupId, Knob};
 
+use crate::error::SimError;
 use crate::machine::Machine;
 use crate::memcg::Event;
 use crate::reclaiming::Progress;
@@ -39,12 +40,9 @@ impl Machine {
             Control::Set { group, knob, value } => self.set_knob(t, control, group, knob, value),
             Control::Age { group, can_swap, force } => {
                 let memcg = self.group(group);
-                self.age(t, control, memcg, can_swap, force)
+                self.age(memcg, can_swap, force)
             }
-            Control::Evict { group, offset, swappiness, nr } => {
-                let memcg = self.group(group);
-                self.evict(t, control, memcg, offset, swappiness, nr)
-            }
+            Control::Evict { .. } => self.fail(SimError::Unsupported("the `evict` command")),
         }
     }
 

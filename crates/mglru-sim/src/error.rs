@@ -16,6 +16,9 @@ pub enum SimError {
     /// The plan limits a group that the workload does not have.
     #[error("groups.{0}: the workload has no such group")]
     UnknownGroup(String),
+    /// The machine cannot do this.
+    #[error("the machine does not support {0}")]
+    Unsupported(&'static str),
     /// A task touched a page that is not mapped.
     #[error("task {task}: page {page} of region {region} is not mapped")]
     NotMapped {

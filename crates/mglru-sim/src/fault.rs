@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::page_table::{Maps, PageTable, Pte};
 use crate::readahead::MapAdvice;
 use crate::swap::Slot;
-use crate::task::{Doing, Fault, Flow};
+use crate::task::{Doing, Fault, Flow, FreshPage};
 
 impl Machine {
     /// The kernel takes over an access that the hardware could not make.
@@ -97,13 +97,14 @@ impl Machine {
         self.faulted(t)
     }
 
-    fn new_anon(&mut self, t: usize, fault: Fault, page: crate::task::FreshPage) -> FolioId {
+    fn new_anon(&mut self, t: usize, fault: Fault, page: FreshPage) -> FolioId {
         let vma = self.world.spaces.vma(fault.region);
         let (locked, shmem) = (vma.locked, vma.kind == RegionKind::Shmem);
         let kind = if shmem { FolioKind::Shmem } else { FolioKind::Anon };
         let owner = Owner::Anon { region: fault.region, page: fault.page }.pack();
         let memcg = self.tasks[t].memcg;
         let folio = self.lru.new_folio(kind, memcg, page.node, page.zone, 0, owner);
+        self.world.hold(&self.lru.folios()[folio]);
         if locked {
             self.lru.set_mlocked(folio, true);
         }
@@ -140,7 +141,7 @@ impl Machine {
         self.swap_in(t, fault, slot, page)
     }
 
-    fn swap_in(&mut self, t: usize, fault: Fault, slot: Slot, page: crate::task::FreshPage) -> Flow {
+    fn swap_in(&mut self, t: usize, fault: Fault, slot: Slot, page: FreshPage) -> Flow {
         let folio = self.new_anon(t, fault, page);
         let recency = self.world.spaces.vma(fault.region).recency;
         if let Some(shadow) = self.world.swap_shadow(slot) {

@@ -107,6 +107,7 @@ impl Machine {
             let in_fault = entry == Entry::Fault { recency: true };
             self.lru.refault(folio, shadow, in_fault);
         }
+        self.world.hold(&self.lru.folios()[folio]);
         self.lru.add(folio, entry);
         folio
     }

@@ -2,7 +2,7 @@
 //! those who dirty pages too fast.
 
 use mglru::folio::Bit;
-use mglru::types::{FolioId, MemcgId, NodeId};
+use mglru::types::{FolioId, MemcgId};
 use mglru_workload::FileId;
 
 use crate::address_space::Owner;
@@ -141,9 +141,18 @@ impl Machine {
         }
     }
 
-    /// Writes a file (or every file) back and waits until that is done.
+    /// Begins to write one file back.
+    pub(crate) fn begin_sync(&mut self, t: usize, file: FileId) -> Flow {
+        self.tasks[t].doing = Doing::Sync(Sync { files: file..file + 1, started: false });
+        Flow::Again
+    }
+
+    /// Writes files back, one after the other, and waits until that is done.
     pub(crate) fn sync(&mut self, t: usize, sync: Sync) -> Flow {
-        let Some(file) = sync.files.clone().next() else { return Flow::Done };
+        if sync.files.is_empty() {
+            return Flow::Done;
+        }
+        let file = sync.files.start;
         if self.tasks[t].scan.is_none() && !sync.started {
             self.tasks[t].scan = Some(FileScan::whole(&self.world.writeback.files, file));
         }
@@ -219,10 +228,7 @@ impl Machine {
 
     /// Pages that could hold page cache.
     fn available(&self) -> u64 {
-        let nodes = 0..self.world.zones.nodes() as u8;
-        let file = |node| self.all_sizes(NodeId(node)).map(|s| s.inactive_file + s.active_file);
-        let cached: u64 = nodes.flat_map(file).sum();
-        let all = self.world.zones.free_pages() + cached;
+        let all = self.world.zones.free_pages() + self.world.cached_pages();
         all.saturating_sub(self.world.zones.kept_back())
     }
 
@@ -233,7 +239,7 @@ impl Machine {
             return None;
         }
         let (dirty, writeback) = self.lru.memcg_write(memcg);
-        let file = self.file_pages(memcg);
+        let file = self.world.held(memcg).file;
         let machine_dirty = self.world.writeback.files.total();
         let available = group_available(file, dirty, headroom, self.available(), machine_dirty);
         let limits: Thresholds = self.world.writeback.spec.thresholds(available);

@@ -1,7 +1,7 @@
 //! kswapd: one thread per node that reclaims from the low to the high watermark (spec §9.3). It
 //! has a processor of its own: its time is counted, and takes none from the tasks.
 
-use mglru::types::{MemcgId, Nanos, NodeId};
+use mglru::types::{Nanos, NodeId};
 use mglru::{Reclaim, Step};
 
 use crate::agenda::Event;
@@ -49,9 +49,7 @@ impl Machine {
 
     /// Back to sleep, unless the node is still short and there is hope.
     fn kswapd_done(&mut self, node: NodeId, reclaimed: u64) {
-        if self.lru.take_wakes(node).out_of_memory {
-            self.kill_largest(MemcgId::ROOT);
-        }
+        self.take_all_wakes();
         self.world.kswapd_slept(node);
         if reclaimed > 0 && !self.world.zones.is_balanced(node, NORMAL) {
             self.world.wake_kswapd(node);

@@ -1,7 +1,7 @@
 //! A task that reclaims: each step of the policy is one piece of its processor time, holds of an
 //! lruvec's lock do not overlap, and throttled tasks sleep until woken or timed out (spec §9.4).
 
-use mglru::types::{LruvecId, Nanos, NodeId};
+use mglru::types::{LruvecId, MemcgId, Nanos, NodeId};
 use mglru::{Reclaim, Step, Throttle, Wakes, Work};
 
 use crate::machine::Machine;
@@ -122,9 +122,13 @@ impl Machine {
         self.take_all_wakes();
     }
 
-    fn take_all_wakes(&mut self) {
+    /// As the last, and forgets what nobody waited for. Thrashing (`min_ttl`) kills.
+    pub(crate) fn take_all_wakes(&mut self) {
         for node in 0..self.world.zones.nodes() as u8 {
             let wakes = self.lru.take_wakes(NodeId(node));
+            if wakes.out_of_memory {
+                self.kill_largest(MemcgId::ROOT);
+            }
             let is_woken = |x: &&Throttled| released(x.reason, &wakes);
             let woken: Vec<u32> = self.throttled.iter().filter(is_woken).map(|x| x.task).collect();
             woken.into_iter().for_each(|task| self.wake(task as usize));

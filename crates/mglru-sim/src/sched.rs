@@ -11,6 +11,7 @@ pub const TIME_SLICE_NS: Nanos = 3_000_000;
 /// The CPUs and the queue before them.
 #[derive(Clone, Debug)]
 pub struct Sched {
+    cpus: u32,
     idle: u32,
     queue: VecDeque<u32>,
 }
@@ -18,7 +19,7 @@ pub struct Sched {
 impl Sched {
     /// A machine of `cpus` idle CPUs.
     pub fn new(cpus: u32) -> Self {
-        Self { idle: cpus, queue: VecDeque::new() }
+        Self { cpus, idle: cpus, queue: VecDeque::new() }
     }
 
     /// A task wants to run; `true`: it has a CPU now, otherwise it is queued.
@@ -36,6 +37,18 @@ impl Sched {
         let next = self.queue.pop_front();
         self.idle += u32::from(next.is_none());
         next
+    }
+
+    /// A task's time slice is over: who gets its CPU.
+    pub fn replace(&mut self, task: u32) -> Option<u32> {
+        self.queue.push_back(task);
+        self.queue.pop_front()
+    }
+
+    /// So many tasks never wait for a CPU.
+    #[inline]
+    pub fn is_ample(&self, tasks: usize) -> bool {
+        tasks <= self.cpus as usize
     }
 
     /// Does anybody wait for a CPU?
@@ -57,5 +70,7 @@ mod tests {
         assert!(sched.is_contended());
         assert_eq!([sched.leave(), sched.leave(), sched.leave()], [Some(2), Some(3), None]);
         assert!(!sched.is_contended() && sched.enter(4) && !sched.enter(5));
+        assert_eq!(sched.replace(4), Some(5));
+        assert!(sched.is_ample(2) && !sched.is_ample(3));
     }
 }

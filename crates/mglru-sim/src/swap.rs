@@ -4,12 +4,13 @@
 //! An all-zero page is only marked: no I/O and no pool memory. A zram page costs its submitter
 //! processor time; a page on a device is a request the caller submits, at the slot's address.
 
+mod free_slots;
 mod spec;
 
 use mglru::types::Nanos;
 
+use self::free_slots::FreeSlots;
 pub use self::spec::{SwapKind, SwapSpec};
-use crate::bit_tree::BitTree;
 use crate::costs::Costs;
 
 /// A slot's number.
@@ -53,20 +54,24 @@ pub struct SwapCounters {
 pub struct Swap {
     spec: SwapSpec,
     costs: Costs,
-    slots: u32,
-    /// Freed slots below `opened`; those from `opened` on were never used.
-    holes: BitTree,
-    opened: u32,
-    cursor: u32,
-    shadows: Vec<u64>,
-    classes: Vec<State>,
+    total: u64,
+    free: FreeSlots,
+    slots: Vec<SlotState>,
     compressible: u64,
     incompressible: u64,
     counters: SwapCounters,
 }
 
+/// Twelve bytes in one place: a slot is touched rarely enough to be out of every cache.
+#[derive(Clone, Copy, Debug)]
+struct SlotState {
+    /// Low and high half.
+    shadow: [u32; 2],
+    holds: Holds,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Holds {
     Free,
     /// Allocated; nothing stored yet.
     Reserved,
@@ -76,15 +81,17 @@ enum State {
 impl Swap {
     /// Empty swap space.
     pub fn new(spec: SwapSpec, costs: &Costs) -> Self {
+        let slots = spec.slots();
+        let free = match spec.kind {
+            SwapKind::Device => FreeSlots::in_order(slots),
+            SwapKind::Zram | SwapKind::None => FreeSlots::anywhere(slots),
+        };
         Self {
-            slots: spec.slots(),
+            total: u64::from(slots),
+            free,
             spec,
             costs: costs.clone(),
-            holes: BitTree::new(),
-            opened: 0,
-            cursor: 0,
-            shadows: Vec::new(),
-            classes: Vec::new(),
+            slots: Vec::new(),
             compressible: 0,
             incompressible: 0,
             counters: SwapCounters::default(),
@@ -98,12 +105,12 @@ impl Swap {
 
     /// Slots in all, pages; 0 without swap.
     pub fn total(&self) -> u64 {
-        u64::from(self.slots)
+        self.total
     }
 
     /// Free slots, pages.
     pub fn free_slots(&self) -> u64 {
-        u64::from(self.slots - self.opened) + self.holes.count()
+        self.free.count()
     }
 
     /// Slots in use, pages.
@@ -111,17 +118,14 @@ impl Swap {
         self.total() - self.free_slots()
     }
 
-    /// Takes a slot; `None`: the space is full. On a device the search goes on from the last slot
-    /// given, so that a batch lies together; zram has no places, so the lowest slot is taken and
-    /// the tables stay as small as the most ever used.
+    /// Takes a slot; `None`: the space is full.
     pub fn alloc_slot(&mut self) -> Option<Slot> {
-        let slot = match self.spec.kind {
-            SwapKind::Device => self.next_fit()?,
-            SwapKind::Zram | SwapKind::None => self.lowest()?,
-        };
-        self.cursor = slot + 1;
-        self.shadows[slot as usize] = 0;
-        self.classes[slot as usize] = State::Reserved;
+        let slot = self.free.take()?;
+        let state = SlotState { shadow: [0; 2], holds: Holds::Reserved };
+        match self.slots.get_mut(slot as usize) {
+            Some(known) => *known = state,
+            None => self.slots.push(state),
+        }
         Some(slot)
     }
 
@@ -130,17 +134,18 @@ impl Swap {
     /// # Panics
     /// When the slot is free.
     pub fn free(&mut self, slot: Slot) {
-        let state = std::mem::replace(&mut self.classes[slot as usize], State::Free);
-        assert_ne!(state, State::Free, "swap slot {slot} freed twice");
-        self.forget(state);
-        self.holes.insert(u64::from(slot));
+        let held = std::mem::replace(&mut self.slots[slot as usize].holds, Holds::Free);
+        assert_ne!(held, Holds::Free, "swap slot {slot} freed twice");
+        self.forget(held);
+        self.free.give_back(slot);
     }
 
     /// Stores a page in a slot. A slot stored before, whose page was dirtied since, is overwritten.
     pub fn store(&mut self, slot: Slot, class: Class) -> Transfer {
-        let state = std::mem::replace(&mut self.classes[slot as usize], State::Stored(class));
-        assert_ne!(state, State::Free, "swap slot {slot} stored to but free");
-        self.forget(state);
+        let holds = &mut self.slots[slot as usize].holds;
+        let held = std::mem::replace(holds, Holds::Stored(class));
+        assert_ne!(held, Holds::Free, "swap slot {slot} stored to but free");
+        self.forget(held);
         match class {
             Class::Zero => {}
             Class::Compressible => self.compressible += 1,
@@ -158,7 +163,7 @@ impl Swap {
     /// # Panics
     /// When nothing was stored in the slot.
     pub fn load(&mut self, slot: Slot) -> Transfer {
-        let State::Stored(class) = self.classes[slot as usize] else {
+        let Holds::Stored(class) = self.slots[slot as usize].holds else {
             panic!("swap slot {slot} loaded but never stored");
         };
         match self.only_marked(class) {
@@ -170,17 +175,18 @@ impl Swap {
 
     /// Does the slot hold a page?
     pub fn is_stored(&self, slot: Slot) -> bool {
-        matches!(self.classes[slot as usize], State::Stored(_))
+        matches!(self.slots[slot as usize].holds, Holds::Stored(_))
     }
 
     /// Leaves a shadow in a slot; 0 is none.
     pub fn set_shadow(&mut self, slot: Slot, shadow: u64) {
-        self.shadows[slot as usize] = shadow;
+        self.slots[slot as usize].shadow = [shadow as u32, (shadow >> 32) as u32];
     }
 
     /// The shadow left in a slot; 0 is none.
     pub fn shadow(&self, slot: Slot) -> u64 {
-        self.shadows[slot as usize]
+        let [low, high] = self.slots[slot as usize].shadow;
+        u64::from(high) << 32 | u64::from(low)
     }
 
     /// Pages the zram pool takes from the machine (and from no group).
@@ -200,39 +206,14 @@ impl Swap {
 
     /// Host memory of the tables, bytes.
     pub fn bytes(&self) -> usize {
-        self.shadows.capacity() * size_of::<u64>()
-            + self.classes.capacity() * size_of::<State>()
-            + self.holes.bytes()
+        self.slots.capacity() * size_of::<SlotState>() + self.free.bytes()
     }
 
-    fn lowest(&mut self) -> Option<Slot> {
-        self.hole(0).or_else(|| self.open())
-    }
-
-    fn next_fit(&mut self) -> Option<Slot> {
-        self.hole(self.cursor).or_else(|| self.open()).or_else(|| self.hole(0))
-    }
-
-    fn hole(&mut self, from: u32) -> Option<Slot> {
-        let slot = self.holes.next(u64::from(from))?;
-        self.holes.remove(slot);
-        Some(slot as Slot)
-    }
-
-    fn open(&mut self) -> Option<Slot> {
-        (self.opened < self.slots).then(|| {
-            self.shadows.push(0);
-            self.classes.push(State::Free);
-            self.opened += 1;
-            self.opened - 1
-        })
-    }
-
-    fn forget(&mut self, state: State) {
-        match state {
-            State::Stored(Class::Compressible) => self.compressible -= 1,
-            State::Stored(Class::Incompressible) => self.incompressible -= 1,
-            State::Stored(Class::Zero) | State::Reserved | State::Free => {}
+    fn forget(&mut self, holds: Holds) {
+        match holds {
+            Holds::Stored(Class::Compressible) => self.compressible -= 1,
+            Holds::Stored(Class::Incompressible) => self.incompressible -= 1,
+            Holds::Stored(Class::Zero) | Holds::Reserved | Holds::Free => {}
         }
     }
 

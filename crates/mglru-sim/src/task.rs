@@ -66,10 +66,7 @@ pub enum Doing {
         left: Nanos,
     },
     /// At a barrier.
-    Barrier {
-        /// Its number.
-        id: u32,
-    },
+    Barrier,
     /// An administrator's command.
     Control {
         /// Which.
@@ -180,6 +177,10 @@ pub struct Task {
     pub began: Nanos,
     /// It stalls for memory.
     pub stalled: bool,
+    /// The barrier it stands at.
+    pub barrier: Option<u32>,
+    /// Since when it has its CPU.
+    pub on_cpu_since: Nanos,
 }
 
 impl Task {
@@ -204,6 +205,8 @@ impl Task {
             over_high: 0,
             began: 0,
             stalled: false,
+            barrier: None,
+            on_cpu_since: 0,
         }
     }
 

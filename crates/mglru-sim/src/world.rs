@@ -19,7 +19,7 @@ use crate::costs::Costs;
 use crate::device::{Device, Io, SECTORS_PER_PAGE};
 use crate::disk::{Disk, DiskId, Purpose};
 use crate::event::Queue;
-use crate::memcg::Memcgs;
+use crate::memcg::{Limits, Memcgs};
 use crate::page_cache::PageCache;
 use crate::readahead::{CachedPages, FileState};
 use crate::spec::{MachineSpec, PAGE_SIZE};
@@ -29,6 +29,7 @@ use crate::task::FreshPage;
 use crate::writeback::Writeback;
 use crate::zones::Zones;
 
+pub use self::memory::Held;
 use self::memory::SlotUse;
 
 /// Streams of random numbers that are the machine's own; workloads use small numbers.
@@ -107,6 +108,7 @@ pub struct World {
     /// What happened.
     pub events: Events,
     nr_nodes: u32,
+    held: Vec<Held>,
     slots: Vec<SlotUse>,
     pool: Vec<FreshPage>,
     files_disk: Disk,
@@ -137,6 +139,7 @@ impl World {
             waiters: Waiters::default(),
             events: Events::default(),
             nr_nodes: spec.nodes,
+            held: Vec::new(),
             slots: Vec::new(),
             pool: Vec::new(),
             files_disk: Disk::new(Device::new(spec.device.clone(), lane(0))),
@@ -146,6 +149,31 @@ impl World {
             flusher_armed: false,
             kswapd_armed: vec![!spec.kswapd; spec.nodes as usize],
         }
+    }
+
+    /// The root group.
+    pub fn add_root(&mut self) {
+        self.writeback.add_group(MemcgId::ROOT);
+        self.held.push(Held::default());
+    }
+
+    /// A group below `parent`, with the number the policy gave it.
+    pub fn add_group(&mut self, parent: MemcgId, limits: Limits, id: MemcgId) {
+        let same = self.memcgs.add(parent, limits);
+        debug_assert_eq!(same, id);
+        self.stalls.add(parent);
+        self.writeback.add_group(id);
+        self.held.push(Held::default());
+    }
+
+    /// What a group holds, descendants not included.
+    pub fn held(&self, memcg: MemcgId) -> Held {
+        self.held[memcg.index()]
+    }
+
+    /// Pages of files that are cached.
+    pub fn cached_pages(&self) -> u64 {
+        self.held.iter().map(|held| held.file).sum()
     }
 
     /// Uses the processor.

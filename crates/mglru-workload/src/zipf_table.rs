@@ -2,8 +2,11 @@
 //!
 //! Rank `i` (from 1) weighs `max(1, round(i^-theta * 2^40))`; `i^-theta` comes from a logarithm and
 //! an exponential of this file, plain binary64 `+ - * /`, so that the table is the same on every
-//! platform. A draw is the smallest rank whose cumulative weight exceeds a uniform number. A guide
-//! table (indexed by the number's top bits) narrows the search to about one step on average.
+//! platform. A draw is the smallest rank whose cumulative weight exceeds a uniform number.
+//!
+//! A guide of two levels finds it in about one step: the number's top bits choose a bin, the next
+//! bits one of as many parts as the bin has ranks. Popular ranks fill bins of their own, so that
+//! most draws stay within a few cache lines.
 
 use crate::rng::Rng;
 
@@ -12,15 +15,15 @@ const ONE: f64 = 1_099_511_627_776.0; // 2^40
 const PERMUTATION_LANE: u64 = 0xA5A5;
 /// A range this narrow is scanned, a wider one is bisected.
 const SCAN: usize = 8;
+/// Bins of the guide, as a power of two.
+const BIN_BITS: u32 = 12;
 
 /// Zipf-distributed page numbers in `[0, n)`.
 #[derive(Clone, Debug)]
 pub struct ZipfTable {
     /// `cumulative[r]`: weight of the ranks `0..=r`.
     cumulative: Vec<u64>,
-    /// `guide[b]`: smallest rank whose cumulative weight exceeds `b << shift`.
-    guide: Vec<u32>,
-    shift: u32,
+    guide: Guide,
     /// Page of each rank; empty: the rank itself.
     pages: Vec<u32>,
 }
@@ -33,9 +36,9 @@ impl ZipfTable {
     /// exponent 0, far more at larger ones).
     pub fn new(n: u32, theta_micro: u64, scatter: u64) -> Option<Self> {
         let cumulative = cumulative_weights(n, theta_micro as f64 / 1_000_000.0)?;
-        let (guide, shift) = guide(&cumulative);
+        let guide = Guide::new(&cumulative);
         let pages = if scatter == 0 { Vec::new() } else { permutation(n, scatter) };
-        Some(Self { cumulative, guide, shift, pages })
+        Some(Self { cumulative, guide, pages })
     }
 
     /// Draws a page.
@@ -57,15 +60,71 @@ impl ZipfTable {
     /// Smallest rank whose cumulative weight exceeds `x`, which must be below [`Self::total`].
     #[inline]
     pub fn rank_of(&self, x: u64) -> usize {
-        let bin = (x >> self.shift) as usize;
-        let (mut rank, end) = (self.guide[bin] as usize, self.guide[bin + 1] as usize);
+        let (mut rank, end) = self.guide.range(x);
         if end - rank > SCAN {
             return rank + self.cumulative[rank..end].partition_point(|&sum| sum <= x);
         }
-        while self.cumulative[rank] <= x {
+        while rank < end && self.cumulative[rank] <= x {
             rank += 1;
         }
         rank
+    }
+}
+
+/// Narrows a number down to a few ranks.
+#[derive(Clone, Debug)]
+struct Guide {
+    bins: Vec<Bin>,
+    /// Numbers fall into bins of `1 << shift`.
+    shift: u32,
+    /// First ranks of all bins' parts; one more entry closes each bin.
+    parts: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bin {
+    /// Index of its first part.
+    first: u32,
+    /// Numbers of the bin fall into parts of `1 << shift`.
+    shift: u32,
+}
+
+impl Guide {
+    fn new(cumulative: &[u64]) -> Self {
+        let last = cumulative[cumulative.len() - 1] - 1;
+        let shift = (u64::BITS - last.leading_zeros()).saturating_sub(BIN_BITS);
+        let mut guide = Self { bins: Vec::new(), shift, parts: Vec::new() };
+        let mut from = 0;
+        for bin in 0..=last >> shift {
+            from = guide.push_bin(cumulative, from, bin << shift);
+        }
+        guide
+    }
+
+    /// Adds the bin of the numbers from `low`, whose first rank is at least `from`.
+    fn push_bin(&mut self, cumulative: &[u64], mut from: usize, low: u64) -> usize {
+        let last = cumulative.len() - 1;
+        let rank_of =
+            |x: u64, from: usize| (from..last).find(|&rank| cumulative[rank] > x).unwrap_or(last);
+        from = rank_of(low, from);
+        let ranks = rank_of(low.saturating_add((1 << self.shift) - 1), from) - from;
+        let bits = (usize::BITS - ranks.leading_zeros()).min(self.shift);
+        let shift = self.shift - bits;
+        self.bins.push(Bin { first: self.parts.len() as u32, shift });
+        for part in 0..=1u64 << bits {
+            from = rank_of(low.saturating_add(part << shift), from);
+            self.parts.push(from as u32);
+        }
+        from
+    }
+
+    /// The first and the last rank that `x` can have.
+    #[inline]
+    fn range(&self, x: u64) -> (usize, usize) {
+        let Bin { first, shift } = self.bins[(x >> self.shift) as usize];
+        let part = (x & ((1 << self.shift) - 1)) >> shift;
+        let at = first as usize + part as usize;
+        (self.parts[at] as usize, self.parts[at + 1] as usize)
     }
 }
 
@@ -78,24 +137,6 @@ fn cumulative_weights(n: u32, theta: f64) -> Option<Vec<u64>> {
         Some(sum)
     });
     sums.collect::<Option<Vec<u64>>>().filter(|sums| !sums.is_empty())
-}
-
-/// One bin per rank, rounded up to a power of two; one more entry closes the last bin.
-fn guide(cumulative: &[u64]) -> (Vec<u32>, u32) {
-    let last = cumulative[cumulative.len() - 1] - 1;
-    let bits = usize::BITS - cumulative.len().leading_zeros();
-    let shift = (u64::BITS - last.leading_zeros()).saturating_sub(bits);
-    let bins = (last >> shift) + 1;
-    let mut rank = 0;
-    let mut guide: Vec<u32> = Vec::with_capacity(bins as usize + 1);
-    for bin in 0..bins {
-        while cumulative[rank] <= bin << shift {
-            rank += 1;
-        }
-        guide.push(rank as u32);
-    }
-    guide.push(cumulative.len() as u32 - 1);
-    (guide, shift)
 }
 
 fn permutation(n: u32, scatter: u64) -> Vec<u32> {

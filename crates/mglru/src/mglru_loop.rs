@@ -12,7 +12,7 @@ use crate::process::Manner;
 use crate::protection::Protection;
 use crate::reclaim_control::Control;
 use crate::types::{
-    DEF_PRIORITY, FolioId, LruvecId, MAX_LRU_BATCH, MAX_NR_ZONES, MIN_LRU_BATCH, NodeId, Reclaimer,
+    DEF_PRIORITY, FolioId, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, NodeId, Reclaimer,
     SWAP_CLUSTER_MAX, Zone,
 };
 

@@ -114,14 +114,7 @@ impl Job for MockJob {
             metrics: Metrics {
                 ops: self.spec.ops,
                 ops_per_s: rate,
-                latency_us: Some(Latency {
-                    mean: us,
-                    p50: us,
-                    p90: us,
-                    p95: us,
-                    p99: us,
-                    max: us,
-                }),
+                latency_us: Some(Latency { mean: us, p50: us, p90: us, p95: us, p99: us, max: us }),
                 virtual_s: self.spec.ops as f64 / rate,
             },
             counters: self.spec.counters.iter().map(scaled).collect(),

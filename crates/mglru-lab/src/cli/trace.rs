@@ -11,12 +11,16 @@ use crate::flat::Policy;
 use crate::render;
 use crate::trace_cmd::{self, Capacity, ReplayReport, ReplayRequest, TraceInfo};
 
+const EXAMPLE: &str = "\
+Example:
+  mglru trace replay t.lis.zst --policy lru,min --size 1%,10%";
+
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Count a trace's requests and distinct pages
     Info(InfoArgs),
     /// Replay a trace under policies and sizes
-    #[command(after_help = "Example:\n  mglru trace replay t.lis.zst --policy lru,min --size 1%,10%")]
+    #[command(after_help = EXAMPLE)]
     Replay(ReplayArgs),
 }
 

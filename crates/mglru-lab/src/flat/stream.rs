@@ -8,7 +8,7 @@ use super::optimal::{NextUses, min_misses};
 use super::{Cache, Policy};
 
 /// Requests of a block: large enough that handing it over costs nothing.
-const BLOCK_REQUESTS: usize = 1 << 18;
+const BLOCK_REQUESTS: usize = 1 << 16;
 
 /// One cache to be simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

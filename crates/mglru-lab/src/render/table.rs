@@ -117,8 +117,8 @@ fn row(sweep: bool, point: &str, cells: Vec<String>) -> Vec<String> {
     sweep.then(|| point.to_string()).into_iter().chain(cells).collect()
 }
 
-/// Markdown, so that a table can be pasted into a report. Figures stand right, words left; the layout never depends on the terminal's width, so that a
-/// table in a file is the table on the screen.
+/// Markdown, so that a table can be pasted into a report. Figures stand right, words left; the
+/// layout never depends on the terminal's width, so that a file holds what the screen shows.
 fn new(head: Vec<String>) -> Table {
     const FIGURES: [&str; 9] =
         ["base mean", "mean", "ratio", "n", "before", "ours", "size", "misses", "miss ratio"];

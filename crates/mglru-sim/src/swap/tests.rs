@@ -18,16 +18,30 @@ fn without_swap_there_is_no_slot() {
 }
 
 #[test]
-fn zram_takes_the_lowest_slot_a_device_the_next() {
-    let (mut low, mut next) = (zram(4), disk(4));
-    for swap in [&mut low, &mut next] {
+fn zram_gives_the_last_slot_again_a_device_the_next() {
+    let (mut any, mut next) = (zram(4), disk(4));
+    for swap in [&mut any, &mut next] {
         (0..3).for_each(|slot| assert_eq!(swap.alloc_slot(), Some(slot)));
         swap.free(0);
     }
-    assert_eq!(low.alloc_slot(), Some(0));
+    assert_eq!(any.alloc_slot(), Some(0));
+    next.free(1);
+    assert_eq!(next.alloc_slot(), Some(0), "comes round: two thirds are free");
+    assert_eq!(next.alloc_slot(), Some(1));
     assert_eq!(next.alloc_slot(), Some(3));
-    assert_eq!(next.alloc_slot(), Some(0), "wraps when the end is reached");
     assert_eq!((next.alloc_slot(), next.free_slots()), (None, 0));
+}
+
+#[test]
+fn a_device_is_filled_in_order_across_holes() {
+    let mut swap = disk(1_000);
+    assert!((0..90).all(|_| swap.alloc_slot().is_some()));
+    (10..25).for_each(|slot| swap.free(slot));
+    assert_eq!(swap.alloc_slot(), Some(90), "too few holes to come round for");
+    (25..41).for_each(|slot| swap.free(slot));
+    let batch: Vec<_> = (0..40).map_while(|_| swap.alloc_slot()).collect();
+    assert_eq!(batch[..31], (10..41).collect::<Vec<_>>());
+    assert_eq!(batch[31..], (91..100).collect::<Vec<_>>());
 }
 
 #[test]
@@ -112,8 +126,9 @@ fn without_the_zero_map_zero_pages_are_pages() {
 fn shadows_stay_until_the_slot_is_given_anew() {
     let mut swap = zram(1);
     let slot = swap.alloc_slot().unwrap();
-    swap.set_shadow(slot, 77);
-    assert_eq!(swap.shadow(slot), 77);
+    let shadow = 0xFEDC_BA98_7654_3210;
+    swap.set_shadow(slot, shadow);
+    assert_eq!(swap.shadow(slot), shadow);
     swap.free(slot);
     assert_eq!(swap.alloc_slot(), Some(slot));
     assert_eq!((swap.shadow(slot), swap.is_stored(slot)), (0, false));
@@ -130,10 +145,17 @@ fn a_slot_is_freed_once() {
 
 #[test]
 fn a_slot_takes_at_most_sixteen_bytes() {
-    let mut swap = zram(1 << 20);
-    (0..1 << 20).for_each(|_| {
-        swap.alloc_slot().unwrap();
-    });
-    (0..1 << 20).for_each(|slot| swap.free(slot));
-    assert!(swap.bytes() <= 16 << 20, "{}", swap.bytes());
+    const USED: usize = 200_000;
+    let mut rng = Rng::new(3, 0);
+    for mut swap in [zram(16 << 20), disk(16 << 20)] {
+        let mut held: Vec<Slot> = (0..USED).map_while(|_| swap.alloc_slot()).collect();
+        for _ in 0..4 * USED {
+            let slot = &mut held[rng.below(USED as u64) as usize];
+            swap.free(*slot);
+            *slot = swap.alloc_slot().unwrap();
+        }
+        // Vectors double; what counts is what they must hold.
+        let tables = swap.slots.len() * size_of::<SlotState>() + swap.free.bytes();
+        assert!(tables <= 16 * USED, "{} bytes per slot", tables / USED);
+    }
 }

@@ -2,7 +2,7 @@
 
 use mglru::folio::Folios;
 use mglru::host::{Around, Harvest, RmapHarvest, Va, YoungPte};
-use mglru::types::{FolioId, LruvecId, MmId};
+use mglru::types::{FolioId, LruvecId};
 use mglru_workload::RegionId;
 
 use super::World;

@@ -1,12 +1,23 @@
 //! Pages and swap slots: taken, charged and given back.
 
-use mglru::folio::Folios;
+use mglru::folio::{Bit, Folio, Folios};
 use mglru::types::{FolioId, LruvecId, MemcgId, NodeId};
 
 use super::World;
 use crate::swap::Slot;
 use crate::task::FreshPage;
 use crate::zones::{Mark, NORMAL};
+
+/// Pages that a group holds, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Private anonymous memory.
+    pub anon: u64,
+    /// Shared memory.
+    pub shmem: u64,
+    /// Page cache of files.
+    pub file: u64,
+}
 
 const NONE: FolioId = FolioId(u32::MAX);
 
@@ -59,9 +70,25 @@ impl World {
         self.events.pgfree += 1;
     }
 
-    /// Gives a folio's memory back, and its swap slot if it still has one.
+    /// A charged page becomes a folio.
+    pub(crate) fn hold(&mut self, folio: &Folio) {
+        *self.held_as(folio) += folio.pages();
+    }
+
+    fn held_as(&mut self, folio: &Folio) -> &mut u64 {
+        let memcg = self.memcg_of(folio.lruvec);
+        let held = &mut self.held[memcg.index()];
+        match (folio.flags.has(Bit::ANON), folio.flags.has(Bit::SWAPBACKED)) {
+            (true, _) => &mut held.anon,
+            (false, true) => &mut held.shmem,
+            (false, false) => &mut held.file,
+        }
+    }
+
+    /// Gives a folio's memory back.
     pub(crate) fn uncharge(&mut self, folios: &Folios, folio: FolioId) {
         let folio = &folios[folio];
+        *self.held_as(folio) -= folio.pages();
         let (memcg, node) = (self.memcg_of(folio.lruvec), self.node_of(folio.lruvec));
         self.memcgs.uncharge(memcg, folio.pages());
         self.zones.free(node, folio.flags.zone(), folio.pages());
