@@ -1,12 +1,10 @@
 //! Memory cgroups: a tree of charges, limits and events with the rules of cgroup v2, and what the
 //! policy core sees of it (reclaim spec §7.4, §9.6). Sizes are pages.
 //!
-//! A charge counts in the group and every ancestor; the root has no limits. Protection is
-//! effective protection: what a group claims counts only as far as its ancestors' claims reach, and
-//! where siblings claim more than their parent has, each gets its share by protected usage.
+//! A charge counts in the group and every ancestor; the root has no limits. What a protection is
+//! worth among siblings and below ancestors is for the policy core to say.
 
 mod events;
-mod protection;
 
 use mglru::host::MemcgView;
 use mglru::types::{MemcgId, Nanos};
@@ -296,8 +294,8 @@ impl Memcgs {
         let group = &self.groups[id.index()];
         MemcgView {
             usage: group.usage.current,
-            min: self.effective_min(id),
-            low: self.effective_low(id),
+            min: group.limits.min,
+            low: group.limits.low,
             max: group.limits.max,
             swappiness: group.limits.swappiness,
             swap_left: self.swap_left(id, device_free),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::job::JobError;
+use crate::trace::{TraceError, UnknownFormatName};
 
 /// Why a workload cannot be built from its description.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +41,10 @@ pub enum WorkloadError {
     },
     /// A trace that cannot be opened or understood.
     #[error("trace: {0}")]
-    Trace(String),
+    Trace(#[from] TraceError),
+    /// A name that no trace format has.
+    #[error("trace.format: {0}")]
+    TraceFormat(#[from] UnknownFormatName),
 }
 
 /// Passes a number on if it lies in `min..=max`.

@@ -9,6 +9,7 @@ use crate::fio::{FioParams, FioWorkload};
 use crate::job::{Job, JobWorkload};
 use crate::op::Workload;
 use crate::touch::{TouchParams, TouchWorkload};
+use crate::trace::{Access, Format, TraceSpec, TraceWorkload, View};
 use crate::wiredtiger::{WiredTigerParams, WiredTigerWorkload};
 use crate::ycsb::store::{StoreParams, StoreWorkload};
 
@@ -29,6 +30,8 @@ pub enum WorkloadSpec {
     Job(JobSource),
     /// Tasks touching one shared range.
     Touch(TouchParams),
+    /// A recorded reference string.
+    Trace(TraceSource),
 }
 
 /// Where a job's text is.
@@ -41,6 +44,61 @@ pub struct JobSource {
     pub file: Option<PathBuf>,
     /// The run's seed takes the place of the job's own.
     pub reseed: bool,
+}
+
+/// A trace and how it is replayed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSource {
+    /// The trace, plain or compressed.
+    pub file: PathBuf,
+    /// Its format; told from name or content where absent.
+    pub format: Option<String>,
+    /// Pages are loaded and stored through a mapping, not read and written.
+    #[serde(default)]
+    pub mmap: bool,
+    /// Pages lie in the order of their first appearance, without holes.
+    #[serde(default = "dense")]
+    pub dense: bool,
+    /// Path of the group it runs in.
+    #[serde(default = "trace_group")]
+    pub group: String,
+}
+
+fn dense() -> bool {
+    true
+}
+
+fn trace_group() -> String {
+    "/trace".to_owned()
+}
+
+impl TraceSource {
+    fn spec(&self) -> Result<TraceSpec, WorkloadError> {
+        let format = self.format.as_deref().map(str::parse::<Format>).transpose()?;
+        Ok(TraceSpec {
+            path: self.file.clone(),
+            format,
+            view: View::Pages,
+            access: if self.mmap { Access::Mmap } else { Access::Pread },
+            dense: self.dense,
+            group: self.group.clone(),
+        })
+    }
+
+    fn build(&self, scale: f64) -> Result<Box<dyn Workload>, WorkloadError> {
+        refuse_scale("a trace", scale)?;
+        Ok(Box::new(TraceWorkload::open(self.spec()?)?))
+    }
+}
+
+/// What was recorded cannot be made larger or smaller.
+fn refuse_scale(what: &str, scale: f64) -> Result<(), WorkloadError> {
+    if scale == 1.0 {
+        return Ok(());
+    }
+    let reason = format!("{what} is exact and cannot be run at scale {scale}");
+    Err(WorkloadError::Conflict { key: "scale", reason })
 }
 
 impl JobSource {
@@ -68,10 +126,7 @@ impl JobSource {
     }
 
     fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, WorkloadError> {
-        if scale != 1.0 {
-            let reason = format!("a job is exact and cannot be run at scale {scale}");
-            return Err(WorkloadError::Conflict { key: "scale", reason });
-        }
+        refuse_scale("a job", scale)?;
         Ok(Box::new(JobWorkload::new(self.job(seed)?)))
     }
 }
@@ -90,6 +145,7 @@ impl WorkloadSpec {
             ("fio", "fio-like jobs: blocks of files, uniform, sequential or zipf"),
             ("job", "the job language of the kernel measurements, drawn bit for bit"),
             ("touch", "tasks touching one shared range of pages"),
+            ("trace", "a recorded reference string, replayed on one file"),
         ]
     }
 
@@ -104,6 +160,7 @@ impl WorkloadSpec {
             Self::Fio(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
+            Self::Trace(source) => source.spec().map(drop),
         }
     }
 
@@ -122,6 +179,7 @@ impl WorkloadSpec {
             Self::Fio(params) => Box::new(FioWorkload::new(&params.scaled(scale), seed)?),
             Self::Touch(params) => Box::new(TouchWorkload::new(&params.scaled(scale), seed)?),
             Self::Job(source) => source.build(seed, scale)?,
+            Self::Trace(source) => source.build(scale)?,
         })
     }
 }
@@ -129,6 +187,9 @@ impl WorkloadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whole numbers, a line each.
+    const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/pages.plain");
 
     fn parse(text: &str) -> Result<WorkloadSpec, String> {
         toml::from_str(text).map_err(|error| error.to_string())
@@ -146,9 +207,11 @@ mod tests {
                     "kind = \"job\"\ntext = \"region kind=anon pages=2\\n\
                     stream region=0 gen=seq n=2 base=0 wr=0\\nphase p ops=1 mix=0:1\""
                 }
+                "trace" => &format!("kind = \"trace\"\nfile = {TRACE:?}"),
                 other => &format!("kind = {other:?}"),
             };
-            let scale = if *kind == "job" { 1.0 } else { 1.0 / 64.0 };
+            let is_exact = matches!(*kind, "job" | "trace");
+            let scale = if is_exact { 1.0 } else { 1.0 / 64.0 };
             let workload = parse(text).unwrap().build(1, scale).unwrap();
             assert!(workload.layout().tasks.iter().any(|task| !task.background), "{kind}");
         }
@@ -176,6 +239,10 @@ mod tests {
         let error = build_error("kind = \"job\"\nfile = \"no/such.job\"", 1.0);
         assert!(error.starts_with("no/such.job: "), "{error}");
         assert!(build_error("kind = \"job\"\ntext = \"seed 1\"", 0.5).starts_with("scale: "));
+        let error = build_error("kind = \"trace\"\nfile = \"no/such.trc\"", 1.0);
+        assert!(error.contains("no/such.trc"), "{error}");
+        let error = build_error("kind = \"trace\"\nfile = \"x\"\nformat = \"gif\"", 1.0);
+        assert!(error.contains("gif"), "{error}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::Cache;
 const ABSENT: u32 = u32::MAX;
 /// Entries of the smallest ring.
 const LOG_MIN: usize = 1 << 12;
-/// Ring entries per page in the cache: dropping dead entries costs each request 1/7 of a step.
+/// Ring entries per page in the cache: dropping dead entries costs each request 1/3 of a step.
 const LOG_PER_PAGE: usize = 4;
 /// Positions are below [`ABSENT`], and the ring holds twice the pages a numbering can have.
 const LOG_MAX: usize = 1 << 31;

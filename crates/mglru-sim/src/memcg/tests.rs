@@ -106,21 +106,6 @@ fn protection_of_a_top_group_is_its_own() {
 }
 
 #[test]
-fn protection_reaches_no_further_than_the_parents() {
-    let mut memcgs = Memcgs::new(60);
-    let a = memcgs.add(ROOT, low(60));
-    let b = memcgs.add(a, low(80));
-    let c = memcgs.add(a, low(80));
-    memcgs.try_charge(b, 50).unwrap();
-    assert_eq!(memcgs.effective_low(b), 60, "as far as the parent's");
-    memcgs.try_charge(c, 100).unwrap();
-    // Protected usage 50 and 80 share 60.
-    assert_eq!((memcgs.effective_low(b), memcgs.effective_low(c)), (23, 36));
-    memcgs.limits_mut(a).low = 0;
-    assert_eq!(memcgs.effective_low(c), 0);
-}
-
-#[test]
 fn charges_balance_over_any_order() {
     let (mut memcgs, a, b) = nested();
     let mut rng = Rng::new(11, 0);

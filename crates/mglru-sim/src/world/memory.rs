@@ -42,12 +42,6 @@ impl World {
         self.taken(got)
     }
 
-    /// Takes a free page whatever the watermarks: for one that is about to die.
-    pub(crate) fn alloc_page_anyway(&mut self, node: NodeId) -> Option<FreshPage> {
-        let got = self.zones.alloc(node, NORMAL, 1, Mark::None);
-        self.taken(got)
-    }
-
     fn taken(&mut self, got: Option<(NodeId, mglru::types::Zone)>) -> Option<FreshPage> {
         let (node, zone) = got?;
         self.events.pgalloc += 1;

@@ -78,7 +78,7 @@ impl Default for WiredTigerParams {
             heap_bytes: (0.8 * GIB) as u64,
             cache_blocks: 125_000,
             keys_per_index_leaf: 440,
-            index_cached_per_mille: 820,
+            index_cached_per_mille: 800,
             full_target: 80,
             full_trigger: 95,
             dirty_target: 5,

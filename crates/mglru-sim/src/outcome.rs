@@ -1,0 +1,278 @@
+//! What a run has to say: counters under their kernel names, per group `memory.stat` and events,
+//! latencies per class of operation, and the same at the start of each phase.
+
+use hdrhistogram::Histogram;
+use mglru::types::{MemcgId, Nanos, NodeId};
+use mglru::{Counter, Counters};
+use mglru_workload::Layout;
+
+use crate::machine::Machine;
+use crate::memcg::EventCounts;
+use crate::spec::PAGE_SIZE;
+use crate::stall::Stalled;
+
+/// Significant digits of latencies.
+const LATENCY_DIGITS: u8 = 3;
+
+/// Named figures, in a fixed order.
+pub type Figures = Vec<(&'static str, u64)>;
+
+/// What a run has to say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Application operations ended (`Op::End`).
+    pub ops: u64,
+    /// Page accesses, reads and writes.
+    pub accesses: u64,
+    /// Length of the run in virtual time, ns.
+    pub virtual_ns: Nanos,
+    /// Latency per class of operation, ns.
+    pub latency: Vec<(String, Histogram<u64>)>,
+    /// Operations ended, per task.
+    pub task_ops: Vec<u64>,
+    /// Counters of the machine at the end.
+    pub counters: Figures,
+    /// Groups at the end, the root first.
+    pub groups: Vec<GroupOutcome>,
+    /// The same when each phase began.
+    pub phases: Vec<Phase>,
+    /// What the workload itself measured.
+    pub figures: Vec<(String, f64)>,
+    /// Hash of the reference strings: equal for all variants of a run.
+    pub string_hash: u64,
+}
+
+/// A group at some time. Everything counts descendants too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupOutcome {
+    /// Its path; the root is `/`.
+    pub name: String,
+    /// `memory.stat`: sizes in bytes, counters as they are, and usage and swap besides.
+    pub stat: Figures,
+    /// `memory.events`.
+    pub events: EventCounts,
+    /// Time lost to memory pressure.
+    pub pressure: Stalled,
+}
+
+/// Counters when a phase began.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// When, ns.
+    pub at: Nanos,
+    /// Operations ended before.
+    pub ops: u64,
+    /// Accesses before.
+    pub accesses: u64,
+    /// Counters and groups.
+    pub snapshot: Snapshot,
+}
+
+/// Counters at some time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Of the machine.
+    pub counters: Figures,
+    /// Of each group.
+    pub groups: Vec<GroupOutcome>,
+}
+
+impl Outcome {
+    /// A counter by name, where the machine has it.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        find(&self.counters, name)
+    }
+
+    /// Operations per second of virtual time.
+    pub fn ops_per_s(&self) -> f64 {
+        self.ops as f64 * 1e9 / self.virtual_ns.max(1) as f64
+    }
+
+    /// A figure of a group's `memory.stat`.
+    pub fn stat(&self, group: &str, name: &str) -> Option<u64> {
+        let group = self.groups.iter().find(|g| g.name == group)?;
+        find(&group.stat, name)
+    }
+}
+
+fn find(figures: &Figures, name: &str) -> Option<u64> {
+    figures.iter().find(|(n, _)| *n == name).map(|&(_, value)| value)
+}
+
+/// What is recorded while the machine runs.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    /// Operations ended.
+    pub ops: u64,
+    /// Page accesses, reads and writes begun.
+    pub accesses: u64,
+    latency: Vec<(String, Histogram<u64>)>,
+    task_ops: Vec<u64>,
+    phase_names: Vec<String>,
+    group_names: Vec<String>,
+    phases: Vec<Phase>,
+}
+
+impl Recorder {
+    /// Nothing recorded yet.
+    pub fn new(layout: &Layout) -> Self {
+        let histogram = || Histogram::new(LATENCY_DIGITS).expect("3 digits are in range");
+        let root = std::iter::once("/".to_owned());
+        Self {
+            ops: 0,
+            accesses: 0,
+            latency: layout.classes.iter().map(|name| (name.clone(), histogram())).collect(),
+            task_ops: vec![0; layout.tasks.len()],
+            phase_names: layout.phases.clone(),
+            group_names: root.chain(layout.groups.iter().map(|g| g.name.clone())).collect(),
+            phases: Vec::new(),
+        }
+    }
+
+    /// An operation of a class took so long.
+    pub fn end_op(&mut self, t: usize, class: u8, took: Nanos) {
+        self.ops += 1;
+        self.task_ops[t] += 1;
+        if let Some((_, histogram)) = self.latency.get_mut(usize::from(class)) {
+            histogram.saturating_record(took);
+        }
+    }
+
+    /// A phase begins.
+    pub fn mark(&mut self, phase: u32, at: Nanos, snapshot: Snapshot) {
+        let name = self.phase_names.get(phase as usize).cloned();
+        let name = name.unwrap_or_else(|| phase.to_string());
+        let (ops, accesses) = (self.ops, self.accesses);
+        self.phases.push(Phase { name, at, ops, accesses, snapshot });
+    }
+}
+
+impl Machine {
+    /// What the run has to say, at its end.
+    pub fn outcome(&mut self) -> Outcome {
+        let Snapshot { counters, groups } = self.snapshot();
+        let recorder = &mut self.recorder;
+        Outcome {
+            ops: recorder.ops,
+            accesses: recorder.accesses,
+            virtual_ns: self.world.now,
+            latency: std::mem::take(&mut recorder.latency),
+            task_ops: std::mem::take(&mut recorder.task_ops),
+            counters,
+            groups,
+            phases: std::mem::take(&mut recorder.phases),
+            figures: self.workload.figures(),
+            string_hash: self.workload.string_hash(),
+        }
+    }
+
+    /// Counters as they are now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let groups = (0..self.world.memcgs.len() as u32).map(|m| self.group_outcome(MemcgId(m)));
+        Snapshot { counters: self.machine_counters(), groups: groups.collect() }
+    }
+
+    fn machine_counters(&self) -> Figures {
+        let world = &self.world;
+        let (pgpgin, pgpgout) = world.device_kib();
+        let swap = world.swap.counters();
+        let files = world.files_device().traffic();
+        let kib = |sectors: u64| sectors / 2;
+        let mut counters: Figures = vec![
+            ("pgpgin", pgpgin),
+            ("pgpgout", pgpgout),
+            ("dev_in", kib(files.sectors_in)),
+            ("dev_out", kib(files.sectors_out)),
+            ("pswpin", swap.pswpin),
+            ("pswpout", swap.pswpout),
+            ("swpin_zero", swap.swpin_zero),
+            ("swpout_zero", swap.swpout_zero),
+            ("pgfault", world.events.pgfault),
+            ("pgmajfault", world.events.pgmajfault),
+            ("pgalloc", world.events.pgalloc),
+            ("pgfree", world.events.pgfree),
+            ("readahead_pages", world.events.readahead_pages),
+            ("nr_free_pages", world.zones.free_pages()),
+            ("nr_dirty", world.writeback.files.total()),
+            ("nr_writeback", world.writeback.all_under_way()),
+            ("nr_dirtied", world.writeback.nr_dirtied),
+            ("nr_written", world.writeback.nr_written),
+            ("dirty_paused_us", world.writeback.paused / 1_000),
+            ("oom_kill", self.oom_kills),
+            ("reclaim_us", self.reclaim_ns / 1_000),
+            ("kswapd_us", self.kswapds.iter().map(|k| k.spent).sum::<u64>() / 1_000),
+            ("lru_lock_wait_us", self.locks.waited / 1_000),
+            ("reclaim_requests_short", self.short_requests),
+            ("zram_pool_pages", world.pool_pages()),
+        ];
+        counters.extend(self.lru.counters().iter());
+        counters
+    }
+
+    fn group_outcome(&self, memcg: MemcgId) -> GroupOutcome {
+        GroupOutcome {
+            name: self.recorder.group_names[memcg.index()].clone(),
+            stat: self.memory_stat(memcg),
+            events: self.world.memcgs.events(memcg).hierarchical,
+            pressure: self.world.stalls.total(memcg, self.world.now),
+        }
+    }
+
+    fn memory_stat(&self, memcg: MemcgId) -> Figures {
+        let ids = (0..self.world.memcgs.len() as u32).map(MemcgId);
+        let subtree: Vec<MemcgId> =
+            ids.filter(|&m| self.world.memcgs.is_under(m, memcg)).collect();
+        let usage = self.world.memcgs.usage(memcg);
+        let mut stat: Figures = vec![
+            ("memory.current", usage.current * PAGE_SIZE),
+            ("memory.peak", usage.peak * PAGE_SIZE),
+            ("memory.swap.current", usage.swap * PAGE_SIZE),
+            ("memory.swap.peak", usage.swap_peak * PAGE_SIZE),
+            ("kernel", usage.kernel * PAGE_SIZE),
+        ];
+        stat.extend(self.sizes_of(&subtree).map(|(name, pages)| (name, pages * PAGE_SIZE)));
+        stat.extend(counters_of(&subtree, self));
+        stat
+    }
+
+    fn sizes_of(&self, subtree: &[MemcgId]) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let mut sizes = [
+            ("anon", 0),
+            ("shmem", 0),
+            ("file", 0),
+            ("file_dirty", 0),
+            ("file_writeback", 0),
+            ("inactive_anon", 0),
+            ("active_anon", 0),
+            ("inactive_file", 0),
+            ("active_file", 0),
+            ("unevictable", 0),
+        ];
+        for &memcg in subtree {
+            let held = self.world.held(memcg);
+            let (dirty, writeback) = self.lru.memcg_write(memcg);
+            let mut add = |at: usize, pages: u64| sizes[at].1 += pages;
+            add(0, held.anon);
+            add(1, held.shmem);
+            // Shared memory lives in the page cache, and counts there too.
+            add(2, held.file + held.shmem);
+            add(3, dirty);
+            add(4, writeback);
+            for node in 0..self.world.zones.nodes() as u8 {
+                let s = self.lru.sizes(memcg, NodeId(node));
+                let lists =
+                    [s.inactive_anon, s.active_anon, s.inactive_file, s.active_file, s.unevictable];
+                lists.into_iter().enumerate().for_each(|(i, pages)| add(5 + i, pages));
+            }
+        }
+        sizes.into_iter()
+    }
+}
+
+fn counters_of(subtree: &[MemcgId], machine: &Machine) -> Figures {
+    let mut sum = Counters::default();
+    subtree.iter().for_each(|&memcg| sum.add(machine.lru.memcg_counters(memcg)));
+    Counter::ALL.iter().map(|&c| (c.name(), sum[c])).collect()
+}

@@ -1,0 +1,162 @@
+//! From a machine, rules and a workload to an outcome.
+
+use mglru::types::{MemcgId, NodeId};
+use mglru::{Config, Lru};
+use mglru_workload::{Layout, RegionKind, Workload};
+
+use crate::address_space::AddressSpaces;
+use crate::error::SimError;
+use crate::kswapd::Kswapd;
+use crate::machine::Machine;
+use crate::memcg::Limits;
+use crate::outcome::{Outcome, Recorder};
+use crate::reclaiming::Locks;
+use crate::sched::Sched;
+use crate::spec::MachineSpec;
+use crate::task::Task;
+use crate::world::World;
+
+/// Told now and then how many accesses were made.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// Runs a workload on a machine under the rules of `config`, until its counted tasks have ended.
+///
+/// # Errors
+/// A machine or layout that contradicts itself, a task that touches what is not mapped, tasks that
+/// wait for each other.
+pub fn run(
+    spec: &MachineSpec,
+    config: Config,
+    workload: Box<dyn Workload>,
+    seed: u64,
+    progress: Option<Progress<'_>>,
+) -> Result<Outcome, SimError> {
+    let mut machine = Machine::new(spec, config, workload, seed)?;
+    machine.run(progress)?;
+    Ok(machine.outcome())
+}
+
+impl Machine {
+    /// A machine before anything ran.
+    ///
+    /// # Errors
+    /// A machine or layout that contradicts itself.
+    pub fn new(
+        spec: &MachineSpec,
+        config: Config,
+        workload: Box<dyn Workload>,
+        seed: u64,
+    ) -> Result<Self, SimError> {
+        let spec = spec.clone().check()?;
+        let layout = workload.layout();
+        check_layout(&spec, &layout)?;
+        let config = Config { nr_nodes: spec.nodes as u8, ..config };
+        let mut lru = Lru::new(config, 0);
+        let mut world = World::new(&spec, &layout, seed);
+        let groups = add_groups(&spec, &layout, &mut lru, &mut world);
+        add_spaces(&layout, &groups, &mut lru, &mut world);
+        let tasks: Vec<Task> = tasks(&spec, &layout, &groups);
+        Ok(Self {
+            lru,
+            world,
+            counted: tasks.iter().filter(|t| !t.background).count(),
+            tasks,
+            recorder: Recorder::new(&layout),
+            workload,
+            sched: Sched::new(spec.cpus),
+            locks: Locks::default(),
+            throttled: Vec::new(),
+            kswapds: (0..spec.nodes).map(|_| Kswapd::default()).collect(),
+            groups,
+            readahead_max: u64::from(spec.readahead_pages()),
+            fault_around: spec.fault_around_pages(),
+            quantum: spec.quantum_ns,
+            page_ns: spec.costs.resident(1),
+            syncing: Vec::new(),
+            flusher_waits: false,
+            reclaim_ns: 0,
+            oom_kills: 0,
+            short_requests: 0,
+            orphans: 0,
+            error: None,
+            woken: Vec::new(),
+        })
+    }
+}
+
+fn check_layout(spec: &MachineSpec, layout: &Layout) -> Result<(), SimError> {
+    let bad = |problem: String| Err(SimError::Layout(problem));
+    for name in spec.groups.keys() {
+        if !layout.groups.iter().any(|g| g.name == *name) {
+            return Err(SimError::UnknownGroup(name.clone()));
+        }
+    }
+    for (i, group) in layout.groups.iter().enumerate() {
+        if group.parent.is_some_and(|parent| parent as usize >= i) {
+            return bad(format!("group {}: its parent comes after it", group.name));
+        }
+    }
+    for (i, region) in layout.regions.iter().enumerate() {
+        let file = match region.kind {
+            RegionKind::File { file, .. } => file as usize,
+            RegionKind::Anon | RegionKind::Shmem => continue,
+        };
+        if file >= layout.files.len() {
+            return bad(format!("region {i} maps file {file}, which does not exist"));
+        }
+    }
+    for (i, task) in layout.tasks.iter().enumerate() {
+        if task.group.is_some_and(|group| group as usize >= layout.groups.len()) {
+            return bad(format!("task {i} is in a group that does not exist"));
+        }
+        if task.node.is_some_and(|node| node >= spec.nodes) {
+            return bad(format!("task {i} is on a node that the machine does not have"));
+        }
+    }
+    if layout.tasks.iter().all(|task| task.background) {
+        return bad("no task to wait for".to_owned());
+    }
+    Ok(())
+}
+
+fn add_groups(
+    spec: &MachineSpec,
+    layout: &Layout,
+    lru: &mut Lru,
+    world: &mut World,
+) -> Vec<MemcgId> {
+    world.add_root();
+    let mut groups: Vec<MemcgId> = Vec::new();
+    for group in &layout.groups {
+        let parent = group.parent.map_or(MemcgId::ROOT, |parent| groups[parent as usize]);
+        let limits = Limits::new(&spec.group(&group.name), spec.swappiness);
+        let id = lru.add_memcg(parent, 0);
+        world.add_group(parent, limits, id);
+        groups.push(id);
+    }
+    groups
+}
+
+/// An address space belongs to the group of its first task.
+fn add_spaces(layout: &Layout, groups: &[MemcgId], lru: &mut Lru, world: &mut World) {
+    let named = layout.tasks.iter().map(|t| t.mm).chain(layout.regions.iter().map(|r| r.mm));
+    let nr_mms = named.max().map_or(0, |mm| mm + 1);
+    let ids: Vec<_> = (0..nr_mms)
+        .map(|mm| {
+            let first = layout.tasks.iter().find(|task| task.mm == mm);
+            let group = first.and_then(|task| task.group);
+            lru.add_mm(group.map_or(MemcgId::ROOT, |group| groups[group as usize]))
+        })
+        .collect();
+    world.spaces = AddressSpaces::new(&layout.regions, &ids, layout.files.len());
+}
+
+fn tasks(spec: &MachineSpec, layout: &Layout, groups: &[MemcgId]) -> Vec<Task> {
+    let make = |(i, task): (usize, &mglru_workload::TaskSpec)| {
+        let memcg = task.group.map_or(MemcgId::ROOT, |group| groups[group as usize]);
+        // Tasks bound to no node are spread over all.
+        let node = task.node.unwrap_or(i as u32 % spec.nodes);
+        Task::new(task.mm, memcg, NodeId(node as u8), task.background)
+    };
+    layout.tasks.iter().enumerate().map(make).collect()
+}

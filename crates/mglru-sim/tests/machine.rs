@@ -1,0 +1,14 @@
+//! The machine as a whole, under small workloads written out in the tests.
+
+#[path = "machine/anonymous.rs"]
+mod anonymous;
+#[path = "machine/basics.rs"]
+mod basics;
+#[path = "machine/descriptors.rs"]
+mod descriptors;
+#[path = "machine/groups.rs"]
+mod groups;
+#[path = "machine/script.rs"]
+mod script;
+#[path = "machine/writeback.rs"]
+mod writeback;
