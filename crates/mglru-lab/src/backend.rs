@@ -2,6 +2,7 @@
 //! point of the plan and refuses what it cannot honour; only then does anything run.
 
 pub mod mock;
+mod sim;
 
 use std::sync::Arc;
 
@@ -56,12 +57,15 @@ pub trait Job: Send + Sync {
     /// Switches in force, as recorded.
     fn switches(&self) -> IndexMap<String, Json>;
 
-    /// Runs to the end. `progress` takes the share done, 0 to 1.
+    /// Runs to the end.
     ///
     /// # Errors
     /// What went wrong while running, such as a trace that cannot be read.
-    fn run(&self, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Outcome, String>;
+    fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String>;
 }
+
+/// Told the share of a run that is done, 0 to 1.
+pub type Progress<'a> = &'a (dyn Fn(f64) + Sync);
 
 /// What a run measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,8 +89,9 @@ pub const NAMES: [&str; 3] = ["sim", "pager", "kernel"];
 /// When there is none, or this build does not contain it.
 pub fn by_name(name: &str) -> Result<&'static dyn Backend, Error> {
     match name {
+        "sim" => Ok(&sim::Sim),
         "mock" => Ok(&mock::Mock),
-        "sim" | "pager" | "kernel" => {
+        "pager" | "kernel" => {
             Err(Error::Request(format!("backend {name}: not part of this build")))
         }
         _ => Err(Error::Request(format!(

@@ -1,5 +1,6 @@
 //! The command line: one straight line from arguments to a text on stdout and an exit status.
 
+mod ablate;
 mod ask;
 mod compare;
 mod list;
@@ -24,6 +25,7 @@ Examples:
   mglru run mongodb --scale 1/64 --seeds 6     a published experiment, scaled down
   mglru run mongodb --variant before --variant before+p10   one patch alone
   mglru run fio-zipf --set groups./fio.memory.max=2GiB     any key of a plan
+  mglru ablate mongodb --scale 1/64 --mode one-in           which patch does what
   mglru compare mglru-runs/a mglru-runs/b      two folders of records
   mglru trace replay t.csv --policy lru,min,after --size 1%,10%
 
@@ -42,6 +44,8 @@ struct Cli {
 enum Command {
     /// Run every variant and seed of a plan and compare them
     Run(run::Args),
+    /// Flip one switch at a time: which patch does what
+    Ablate(ablate::Args),
     /// List plans, variants, switches, workloads or counters
     List(list::Args),
     /// Show a plan as it would run
@@ -80,6 +84,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn answer(command: Command) -> Answer {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Ablate(args) => ablate::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),

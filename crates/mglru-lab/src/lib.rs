@@ -3,6 +3,7 @@
 //! A plan (TOML) expands to runs, a backend turns each run into a record (a line of
 //! `records.jsonl`), and pure functions compare records and render the result. Nothing flows back.
 
+pub mod ablation;
 pub mod backend;
 pub mod cli;
 pub mod compare;

@@ -2,7 +2,7 @@
 //! and send results to this thread, which alone writes; no run can see another.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
@@ -114,15 +114,14 @@ fn work(runs: &[RunSpec], next: &AtomicUsize, sender: Sender<Message>) {
         let run = next.fetch_add(1, Ordering::Relaxed);
         let Some(spec) = runs.get(run) else { return };
         let start = Instant::now();
-        let mut shown = 0;
-        let mut report = |share: f64| {
+        let shown = AtomicU64::new(0);
+        let report = |share: f64| {
             let steps = (share.clamp(0.0, 1.0) * STEPS as f64) as u64;
-            if steps > shown {
-                shown = steps;
+            if shown.fetch_max(steps, Ordering::Relaxed) < steps {
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let result = spec.job.run(spec.seed, &mut report);
+        let result = spec.job.run(spec.seed, &report);
         let wall_s = start.elapsed().as_secs_f64();
         // The receiver is gone only after an error, which it has reported.
         if sender.send(Message::Done { run, result, wall_s }).is_err() {

@@ -21,6 +21,8 @@ use crate::variant::Variant;
 pub struct Selection {
     /// Run these variants only; empty: the plan's.
     pub variants: Vec<String>,
+    /// Compare with this variant.
+    pub base: Option<String>,
     /// This many seeds, from 1.
     pub seeds: Option<u64>,
     /// This scale.
@@ -127,18 +129,33 @@ fn hex(text: &str, bytes: usize) -> String {
 }
 
 fn select(plan: &mut Plan, selection: &Selection) -> Result<(), Error> {
+    if let Some(base) = &selection.base {
+        plan.base.clone_from(base);
+    }
     if let Some(seeds) = selection.seeds {
         plan.seeds = (1..=seeds).collect();
     }
     if selection.variants.is_empty() {
-        return Ok(());
+        return known_base(plan, selection);
     }
     let pick = |name: &String| match plan.variants.iter().find(|v| v.name == *name) {
         Some(variant) => Ok(variant.clone()),
         None => Variant::parse(name).map_err(|e| Error::Request(format!("--variant {name}: {e}"))),
     };
     plan.variants = selection.variants.iter().map(pick).collect::<Result<_, _>>()?;
-    Ok(())
+    known_base(plan, selection)
+}
+
+/// A base asked for by name must be among the variants that run.
+fn known_base(plan: &Plan, selection: &Selection) -> Result<(), Error> {
+    let names: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    match &selection.base {
+        Some(base) if !names.contains(&base.as_str()) => Err(Error::Request(format!(
+            "--base {base}: does not run (variants: {})",
+            names.join(", ")
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, KeyError> {

@@ -42,7 +42,7 @@ fn runs_in_order_variant_seed_point() {
 #[test]
 fn the_hash_follows_meaning_not_selection() {
     let all = experiment(&[], &Selection::default()).unwrap();
-    let some = Selection { variants: vec!["both".into()], seeds: Some(9), scale: None };
+    let some = Selection { variants: vec!["both".into()], seeds: Some(9), ..Selection::default() };
     let some = experiment(&[], &some).unwrap();
     assert_eq!(all.hash, some.hash);
     assert_eq!(some.runs.len(), 9);
@@ -58,7 +58,7 @@ fn the_hash_follows_meaning_not_selection() {
 fn scale_reaches_the_workload() {
     let half = Selection { scale: Some(0.5), ..Selection::default() };
     let experiment = experiment(&[], &half).unwrap();
-    let outcome = experiment.runs[0].job.run(1, &mut |_| ()).unwrap();
+    let outcome = experiment.runs[0].job.run(1, &|_| ()).unwrap();
     assert_eq!(outcome.metrics.ops, 320);
 }
 
@@ -82,6 +82,6 @@ fn mistakes_name_file_and_key_before_anything_runs() {
 #[test]
 fn a_rate_that_is_no_number_is_refused() {
     let e = experiment(&["workload.ops_per_s=0.0"], &Selection::default()).unwrap();
-    let outcome = e.runs[0].job.run(1, &mut |_| ()).unwrap();
+    let outcome = e.runs[0].job.run(1, &|_| ()).unwrap();
     assert_eq!(e.record(&e.runs[0], outcome).unwrap_err(), "a metric is not a finite number");
 }

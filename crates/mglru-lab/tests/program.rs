@@ -122,7 +122,29 @@ fn a_record_keeps_its_published_layout() {
     desk.out(&["run", "mock.toml", "--out", "o", "--set", "workload.noise=[]"], 0);
     let records = desk.read("o/records.jsonl");
     let first = records.lines().next().unwrap().replace(",\"", ",\n\"");
-    insta::assert_snapshot!(first, @"");
+    insta::assert_snapshot!(first, @r#"
+    {"schema":1,
+    "plan":"mock",
+    "plan_hash":"88bfb02e87bda157",
+    "mglru":"0.1.0",
+    "backend":"mock",
+    "variant":"before",
+    "switches":{},
+    "seed":1,
+    "scale":1.0,
+    "metrics":{"ops":1000,
+    "ops_per_s":100.0,
+    "latency_us":{"mean":10000.0,
+    "p50":10000.0,
+    "p90":10000.0,
+    "p95":10000.0,
+    "p99":10000.0,
+    "max":10000.0},
+    "virtual_s":10.0},
+    "counters":{"pgpgin":4000},
+    "groups":{"/a":{"memory.stat":{}}},
+    "custom":{"load":1.0}}
+    "#);
 }
 
 #[test]
@@ -161,17 +183,27 @@ fn a_folder_can_be_reported_and_compared_again() {
 fn bad_input_is_one_line_and_status_2() {
     let desk = Desk::new();
     let cases: [(&[&str], &str); 9] = [
-        (&["run", "mock.toml", "--set", "workload.opps=1"],
-         "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)"),
-        (&["run", "mock.toml", "--set", "groups./a.memory.low=1GiB"],
-         "mock.toml: groups./a.memory.low = 1GiB: must not exceed memory.max (64MiB)"),
-        (&["run", "mock.toml", "--variant", "afer"],
-         "mock.toml: variant = afer: unknown (did you mean after?)"),
+        (
+            &["run", "mock.toml", "--set", "workload.opps=1"],
+            "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)",
+        ),
+        (
+            &["run", "mock.toml", "--set", "groups./a.memory.low=1GiB"],
+            "mock.toml: groups./a.memory.low = 1GiB: must not exceed memory.max (64MiB)",
+        ),
+        (
+            &["run", "mock.toml", "--variant", "afer"],
+            "mock.toml: variant = afer: unknown (did you mean after?)",
+        ),
         (&["run", "mock.toml", "--backend", "simm"], "--backend simm: unknown (did you mean sim?)"),
-        (&["run", "mock.toml", "--seeds", "0"],
-         "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000"),
-        (&["run", "mock.toml", "--jobs", "0"],
-         "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024"),
+        (
+            &["run", "mock.toml", "--seeds", "0"],
+            "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000",
+        ),
+        (
+            &["run", "mock.toml", "--jobs", "0"],
+            "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024",
+        ),
         (&["run", "missing.toml"], "missing.toml: No such file or directory (os error 2)"),
         (&["report", "nowhere"], "nowhere/records.jsonl: No such file or directory (os error 2)"),
         (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),

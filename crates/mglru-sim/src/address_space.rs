@@ -9,7 +9,7 @@ use mglru::host::{Backing, PmdView, Va};
 use mglru::types::MmId;
 use mglru_workload::{Advice, Content, FileId, RegionId, RegionKind, RegionSpec};
 
-use crate::page_table::PageTable;
+use crate::page_table::{PageTable, TABLE_ENTRIES};
 
 const PAGE_SHIFT: u32 = 12;
 const REGION_SHIFT: u32 = 44;
@@ -264,11 +264,11 @@ impl AddressSpaces {
             return None;
         }
         let (table, young) = vma.table.next_table(from)?;
-        let pages = vma.table.table_pages(table);
+        // A mapping has its last table to itself: the next one may start after that.
         Some(PmdView {
-            at: va(region, pages.start),
-            next: va(region, pages.end),
-            mapping_end: va(region, vma.pages),
+            at: va(region, table * TABLE_ENTRIES),
+            next: va(region, (table + 1) * TABLE_ENTRIES),
+            mapping_end: va(region, vma.pages.next_multiple_of(TABLE_ENTRIES)),
             backing: vma.backing(),
             recency: vma.recency,
             special: vma.locked,
@@ -345,7 +345,7 @@ mod tests {
         spaces.vma_mut(0).table.set(1999, Pte::map(FolioId(1)));
         spaces.vma_mut(2).table.set(3, Pte::map(FolioId(2)).young());
         let first = spaces.next_pmd(MmId(4), Va::default()).unwrap();
-        assert_eq!((split(first.at), split(first.next)), ((0, 1536), (0, 2000)));
+        assert_eq!((split(first.at), split(first.next)), ((0, 1536), (0, 2048)));
         assert_eq!((first.backing, first.young), (Backing::Anon, false));
         let second = spaces.next_pmd(MmId(4), first.next).unwrap();
         assert_eq!((split(second.at), second.young), ((2, 0), true));

@@ -155,7 +155,7 @@ impl Machine {
 
     /// Runs a task until it blocks or its turn is over.
     fn run_task(&mut self, t: usize) {
-        let mut deadline = self.world.now + self.quantum;
+        let deadline = self.world.now + self.quantum;
         let mut ops = 0;
         loop {
             let flow = self.step(t);
@@ -171,12 +171,8 @@ impl Machine {
             if self.tasks[t].has_ended() || self.error.is_some() {
                 return;
             }
-            let turn_over = ops >= TURN_OPS || self.world.now >= deadline || flow == Flow::Busy;
-            if turn_over {
-                if self.others_first() || self.sched.is_contended() {
-                    return self.yield_turn(t);
-                }
-                (deadline, ops) = (self.world.now + self.quantum, 0);
+            if ops >= TURN_OPS || self.world.now >= deadline || flow == Flow::Busy {
+                return self.yield_turn(t);
             }
         }
     }
@@ -249,9 +245,8 @@ impl Machine {
         if self.tasks[t].next == self.tasks[t].ops.len() {
             self.fetch(t);
         }
-        let hits = self.run_hits(t);
-        if hits > 0 {
-            return Flow::Again;
+        if self.run_hits(t) > 0 {
+            return Flow::Done;
         }
         let task = &mut self.tasks[t];
         let op = task.ops[task.next];

@@ -14,6 +14,9 @@ use crate::stall::Stalled;
 /// Significant digits of latencies.
 const LATENCY_DIGITS: u8 = 3;
 
+/// Longer latencies count as this: an hour.
+const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
+
 /// Named figures, in a fixed order.
 pub type Figures = Vec<(&'static str, u64)>;
 
@@ -118,7 +121,9 @@ pub struct Recorder {
 impl Recorder {
     /// Nothing recorded yet.
     pub fn new(layout: &Layout) -> Self {
-        let histogram = || Histogram::new(LATENCY_DIGITS).expect("3 digits are in range");
+        let histogram = || {
+            Histogram::new_with_max(LATENCY_MAX_NS, LATENCY_DIGITS).expect("bounds are in range")
+        };
         let root = std::iter::once("/".to_owned());
         Self {
             ops: 0,

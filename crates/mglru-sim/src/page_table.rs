@@ -137,7 +137,7 @@ impl PageTable {
     /// What the hardware does for one access. `false`: it cannot, the kernel must (a fault).
     #[inline]
     pub fn access(&mut self, page: u32, write: bool) -> bool {
-        let entry = &mut self.entries[page as usize];
+        let Some(entry) = self.entries.get_mut(page as usize) else { return false };
         let bits = *entry;
         let needs = if write { PRESENT | DIRTY } else { PRESENT };
         if bits & needs != needs {

@@ -16,6 +16,9 @@ use crate::spec::MachineSpec;
 use crate::task::Task;
 use crate::world::World;
 
+/// Largest mapping: 8 TiB.
+const MAX_REGION_PAGES: u32 = 1 << 31;
+
 /// Told now and then how many accesses were made.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
@@ -97,6 +100,9 @@ fn check_layout(spec: &MachineSpec, layout: &Layout) -> Result<(), SimError> {
         }
     }
     for (i, region) in layout.regions.iter().enumerate() {
+        if region.pages > MAX_REGION_PAGES {
+            return bad(format!("region {i}: {} pages, at most {MAX_REGION_PAGES}", region.pages));
+        }
         let file = match region.kind {
             RegionKind::File { file, .. } => file as usize,
             RegionKind::Anon | RegionKind::Shmem => continue,

@@ -230,15 +230,14 @@ impl JobWorkload {
         &self.places
     }
 
-    /// The next access that `next` would turn into an operation: `(step, stream, region, page,
-    /// is write)`; `None` when the current step has none left. The mark must have been emitted.
-    fn draw(&mut self) -> Option<(usize, Draw)> {
+    /// The next access of the current step, which must have begun; `None` when it has none left.
+    fn draw(&mut self) -> Option<Draw> {
         let Step::Phase { mix, .. } = &self.job.steps[self.step] else { return None };
         self.left = self.left.checked_sub(1)?;
         let stream = self.selector.pick(mix);
         let draw = self.streams[stream].draw();
         self.hash.add(0, access(stream as u32, u64::from(draw.page), draw.write));
-        Some((stream, draw))
+        Some(draw)
     }
 
     fn begin_step(&mut self) -> Op {
@@ -278,7 +277,7 @@ impl Workload for JobWorkload {
                 self.left = 0;
                 return op;
             }
-            if let Some((_, draw)) = self.draw() {
+            if let Some(draw) = self.draw() {
                 return self.access(draw);
             }
             self.step += 1;

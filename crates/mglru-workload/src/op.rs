@@ -86,7 +86,8 @@ pub enum Op {
         /// Class of the operation, an index into [`Layout::classes`].
         class: u8,
     },
-    /// Wait until every task that has not finished stands at a barrier of this number.
+    /// Wait until every counted task that has not finished stands at a barrier of this number.
+    /// Background tasks must not use it.
     Barrier {
         /// Number of the barrier.
         id: u32,

@@ -62,7 +62,7 @@ pub fn fnv64(value: u64) -> u64 {
     let hash = value.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
     });
-    hash.cast_signed().unsigned_abs()
+    (hash as i64).unsigned_abs()
 }
 
 #[cfg(test)]

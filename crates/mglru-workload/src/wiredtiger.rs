@@ -8,11 +8,11 @@
 //!
 //! Tasks: clients (counted), eviction workers, the checkpointer and the journal flusher (all in the
 //! background). The workers evict from the targets on, so that clients rarely have to: they do only
-//! from the triggers on, as in the engine. All share one [`engine::Engine`]; an operation's effect
-//! on it happens when its first `Op` is handed out, so that two clients that miss the same block
-//! read it once, as they do in the engine; but a block leaves the cache only when it has been
-//! written, so that it is never read from where it is not yet. What a client asks for depends on its own random numbers
-//! alone, never on the others; checkpoints come by operations, not by time.
+//! from the triggers on, as in the engine. All share one `Engine`; an operation's effect on it
+//! happens when its first `Op` is handed out, so that two clients that miss the same block read it
+//! once, as they do in the engine; but a block leaves the cache only when it has been written, so
+//! that it is never read from where it is not yet. What a client asks for depends on its own random
+//! numbers alone, never on the others; checkpoints come by operations, not by time.
 //!
 //! Simplified: internal pages of the trees are counted as heap, the checkpoint's own blocks (a few
 //! pages) are not written, and every key of the index is as long as every other.
@@ -26,8 +26,6 @@ mod journal;
 mod layout;
 mod leaf_cache;
 mod params;
-
-use std::collections::VecDeque;
 
 use crate::error::WorkloadError;
 use crate::op::{Layout, Op, TaskId, Workload};
@@ -50,7 +48,7 @@ pub const INDEX_FRAME_PAGES: u32 = 4;
 
 /// Clean blocks that a worker evicts before it looks at dirty ones.
 const CLEAN_BATCH: u64 = 16;
-/// The gate that all tasks pass once memory is populated.
+/// The gate that clients pass once memory is populated.
 const POPULATED: u32 = 0;
 
 /// What a task is.
@@ -62,6 +60,21 @@ enum Role {
     JournalFlusher,
 }
 
+/// What a task was decided to do, and how much of it is done.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    ops: Vec<Op>,
+    done: usize,
+}
+
+impl Queue {
+    fn pop(&mut self) -> Option<Op> {
+        let op = self.ops.get(self.done).copied();
+        self.done += 1;
+        op
+    }
+}
+
 /// The engine with its clients.
 #[derive(Debug)]
 pub struct WiredTigerWorkload {
@@ -70,7 +83,7 @@ pub struct WiredTigerWorkload {
     clients: Vec<Client>,
     checkpoint: Checkpoint,
     /// Operations already decided, by task.
-    queues: Vec<VecDeque<Op>>,
+    queues: Vec<Queue>,
     /// Blocks whose write ends each task's queue.
     writing: Vec<Option<Writing>>,
     hash: StringHash,
@@ -92,7 +105,7 @@ impl WiredTigerWorkload {
             engine: Engine::new(params, seed),
             clients: clients.collect(),
             checkpoint: Checkpoint::default(),
-            queues: vec![VecDeque::new(); layout::tasks(params) as usize],
+            queues: vec![Queue::default(); layout::tasks(params) as usize],
             writing: vec![None; layout::tasks(params) as usize],
             hash: StringHash::new(params.threads as usize),
             params: params.clone(),
@@ -101,18 +114,15 @@ impl WiredTigerWorkload {
         Ok(workload)
     }
 
-    /// Every task waits at a gate until the clients have touched the engine's memory.
+    /// The clients touch the engine's memory and wait for each other. The background tasks need
+    /// no gate: there is nothing for them to do before.
     fn populate(&mut self) {
-        self.queues[0].push_back(Op::Mark { phase: layout::POPULATE });
-        for (client, queue) in self.clients.iter().zip(&mut self.queues) {
+        self.queues[0].ops.push(Op::Mark { phase: layout::POPULATE });
+        for (client, Queue { ops: queue, .. }) in self.clients.iter().zip(&mut self.queues) {
             client.populate(queue);
-        }
-        for queue in &mut self.queues {
-            queue.push_back(Op::Barrier { id: POPULATED });
-        }
-        for queue in self.queues.iter_mut().take(self.clients.len()) {
+            queue.push(Op::Barrier { id: POPULATED });
             // The wait is no part of the first operation's latency.
-            queue.push_back(Op::End { class: layout::SETUP_CLASS });
+            queue.push(Op::End { class: layout::SETUP_CLASS });
         }
     }
 
@@ -127,7 +137,7 @@ impl WiredTigerWorkload {
     }
 
     /// Queues what a task does next: at least one operation. Whatever it queued before is done.
-    fn decide(&mut self, task: TaskId, queue: &mut VecDeque<Op>) {
+    fn decide(&mut self, task: TaskId, queue: &mut Vec<Op>) {
         if let Some(writing) = self.writing[task as usize].take() {
             self.engine.leaves.end_write(writing);
         }
@@ -139,12 +149,12 @@ impl WiredTigerWorkload {
         };
     }
 
-    fn serve(&mut self, task: TaskId, client: usize, queue: &mut VecDeque<Op>) -> Option<Writing> {
+    fn serve(&mut self, task: TaskId, client: usize, queue: &mut Vec<Op>) -> Option<Writing> {
         let Self { params, engine, clients, .. } = self;
         let client = &mut clients[client];
         if client.is_idle() {
             let Some(request) = client.next_request() else {
-                queue.push_back(Op::Done);
+                queue.push(Op::Done);
                 return None;
             };
             self.hash.add(task, request.record << 3 | u64::from(request.action.class()));
@@ -159,23 +169,23 @@ impl WiredTigerWorkload {
     }
 
     /// Clean blocks cost no writing: a few of them first, then one dirty block.
-    fn evict(&mut self, queue: &mut VecDeque<Op>) -> Option<Writing> {
+    fn evict(&mut self, queue: &mut Vec<Op>) -> Option<Writing> {
         let clean = self.engine.evict_clean_blocks(CLEAN_BATCH);
         if clean > 0 {
-            queue.push_back(Op::Compute { ns: clean * self.params.evict_clean_ns });
+            queue.push(Op::Compute { ns: clean * self.params.evict_clean_ns });
         }
         let writing = self.engine.evict_dirty_block(clean == 0, &self.params, queue);
         if queue.is_empty() {
-            queue.push_back(Op::Think { ns: self.params.eviction_poll_ns });
+            queue.push(Op::Think { ns: self.params.eviction_poll_ns });
         }
         writing
     }
 
-    fn flush_journal(&mut self, queue: &mut VecDeque<Op>) -> Option<Writing> {
+    fn flush_journal(&mut self, queue: &mut Vec<Op>) -> Option<Writing> {
         while let Some(segment) = self.engine.journal.sync() {
-            queue.push_back(Op::Fsync { file: layout::journal_file(segment) });
+            queue.push(Op::Fsync { file: layout::journal_file(segment) });
         }
-        queue.push_back(Op::Think { ns: self.params.journal_flush_ns });
+        queue.push(Op::Think { ns: self.params.journal_flush_ns });
         None
     }
 }
@@ -186,12 +196,15 @@ impl Workload for WiredTigerWorkload {
     }
 
     fn next(&mut self, task: TaskId) -> Op {
-        if self.queues[task as usize].is_empty() {
-            let mut queue = std::mem::take(&mut self.queues[task as usize]);
-            self.decide(task, &mut queue);
-            self.queues[task as usize] = queue;
+        if let Some(op) = self.queues[task as usize].pop() {
+            return op;
         }
-        self.queues[task as usize].pop_front().expect("a decision is at least one operation")
+        let mut queue = std::mem::take(&mut self.queues[task as usize].ops);
+        queue.clear();
+        self.decide(task, &mut queue);
+        let first = queue[0];
+        self.queues[task as usize] = Queue { ops: queue, done: 1 };
+        first
     }
 
     fn string_hash(&self) -> u64 {

@@ -8,9 +8,10 @@
 //! bits one of as many parts as the bin has ranks. Popular ranks fill bins of their own, so that
 //! most draws stay within a few cache lines.
 
+use std::f64::consts::LN_2;
+
 use crate::rng::Rng;
 
-const LN2: f64 = 0.693_147_180_559_945_3;
 const ONE: f64 = 1_099_511_627_776.0; // 2^40
 const PERMUTATION_LANE: u64 = 0xA5A5;
 /// A range this narrow is scanned, a wider one is bisected.
@@ -163,14 +164,14 @@ impl LnSeries {
         let q = (m - 1.0) / (m + 1.0);
         let z = q * q;
         let p = self.0.iter().rev().fold(1.0 / 41.0, |p, c| p * z + c);
-        f64::from(e) * LN2 + (2.0 * q) * p
+        f64::from(e) * LN_2 + (2.0 * q) * p
     }
 }
 
 /// Exponential of a number that is not positive.
 fn exp(y: f64) -> f64 {
-    let k = (y / LN2 - 0.5) as i64;
-    let r = y - k as f64 * LN2;
+    let k = (y / LN_2 - 0.5) as i64;
+    let r = y - k as f64 * LN_2;
     let mut p = 1.0;
     for j in (1..=20u32).rev() {
         p = 1.0 + (r / f64::from(j)) * p;
@@ -209,12 +210,18 @@ mod tests {
     }
 
     #[test]
+    fn constant_is_the_published_one() {
+        let published: f64 = "0.6931471805599453".parse().unwrap();
+        assert_eq!(LN_2.to_bits(), published.to_bits());
+    }
+
+    #[test]
     fn series_agree_with_the_true_functions() {
         let series = LnSeries::new();
         for i in [1u64, 2, 3, 10, 65_535, 65_536, 1 << 31] {
             assert!((series.ln(i) - (i as f64).ln()).abs() < 1e-13, "ln {i}");
         }
-        for y in [0.0, -0.1, -1.0, -LN2, -17.3, -700.0] {
+        for y in [0.0, -0.1, -1.0, -LN_2, -17.3, -700.0] {
             assert!((exp(y) / y.exp() - 1.0).abs() < 1e-12, "exp {y}");
         }
     }

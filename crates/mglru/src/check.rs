@@ -104,9 +104,7 @@ impl Lru {
         };
         let (own, slot) = (age(own), age(slot));
         assert!(own.is_some(), "{folio:?}: I2: generation outside of the window");
-        // A window that slid over a type that was not evictable leaves old folios in its youngest
-        // slot; promoted ones among them belong to older generations than their list.
-        let slid = slot == Some(mg.max_seq.0);
+        let slid = mg.slid[lru_type.index()];
         assert!(own >= slot || slid, "{folio:?}: I2: its list is younger than its generation");
     }
 

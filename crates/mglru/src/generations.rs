@@ -222,6 +222,7 @@ impl Lru {
             }
         }
         let mg = &mut self.lruvecs[id.index()].mg;
+        mg.slid[lru_type.index()] |= !evictable.includes(lru_type);
         mg.controller.carry_over(lru_type);
         mg.min_seq[lru_type.index()].0 += 1;
     }

@@ -333,15 +333,25 @@ impl Lru {
         if !flags.has(Bit::LRU) || flags.has(Bit::UNEVICTABLE) {
             return;
         }
-        self.remove(id);
         let flags = &mut self.folios[id].flags;
-        flags.clear(Bit::ACTIVE);
         flags.clear(Bit::REFERENCED);
         flags.clear(Bit::WORKINGSET);
         flags.set_refs(0);
+        if self.is_cold_already(id) {
+            return;
+        }
+        self.remove(id);
+        self.folios[id].flags.clear(Bit::ACTIVE);
         self.putback(id);
         let (lruvec, n) = (self.folios[id].lruvec, self.folios[id].pages());
         self.count(lruvec, Counter::Pgdeactivate, n);
+    }
+
+    /// K614 leaves a folio of the oldest generation where it is.
+    fn is_cold_already(&self, id: FolioId) -> bool {
+        let folio = &self.folios[id];
+        let oldest = self.lruvecs[folio.lruvec.index()].mg.oldest(folio.lru_type());
+        !self.config.is_k612() && folio.flags.generation() == Some(oldest)
     }
 
     /// `madvise(MADV_FREE)`: the folio turns into clean memory of the file type.

@@ -73,6 +73,9 @@ pub(crate) struct Generations {
     pub(crate) max_seq: Seq,
     pub(crate) min_seq: [Seq; ANON_AND_FILE],
     pub(crate) birth: [Nanos; MAX_NR_GENS],
+    /// The window slid over a type while it was not evictable: list and generation of its folios
+    /// may be in any order since.
+    pub(crate) slid: [bool; ANON_AND_FILE],
     pub(crate) lists: PerSlot<List>,
     pub(crate) pages: PerSlot<i64>,
     pub(crate) controller: Controller,
@@ -142,6 +145,7 @@ impl Generations {
             max_seq: Seq(MAX_NR_GENS as u64 - 1),
             min_seq: [Seq(0); ANON_AND_FILE],
             birth: [now; MAX_NR_GENS],
+            slid: [false; ANON_AND_FILE],
             lists,
             pages: [[[0; MAX_NR_ZONES]; ANON_AND_FILE]; MAX_NR_GENS],
             controller: Controller::default(),

@@ -21,9 +21,13 @@ use crate::types::{
 pub(crate) struct MglruLoop {
     lruvec: LruvecId,
     protection: Protection,
-    /// Pages left of the budget (after), or met so far (before).
+    /// Pages left of the budget (after).
     left: i64,
+    /// Pages wanted in this turn, and met so far (before).
+    want: u64,
     scanned: u64,
+    /// Nothing is left to be had, or the goal is met.
+    ended: bool,
     /// The memcg should be rotated: it was aged, or cannot be reclaimed from.
     pub(crate) rotate: bool,
     aged: bool,
@@ -86,7 +90,9 @@ impl Lru {
             lruvec: id,
             protection,
             left: 0,
+            want: 0,
             scanned: 0,
+            ended: false,
             rotate: false,
             aged: false,
             aging: None,
@@ -117,7 +123,9 @@ impl Lru {
                 }
             }
         }
-        let turn = if self.config.patches.p04 {
+        let turn = if work.ended {
+            Turn::Over
+        } else if self.config.patches.p04 {
             self.turn_after(ctl, work)
         } else {
             self.turn_before(ctl, work)
@@ -196,11 +204,10 @@ impl Lru {
         if want <= 0 {
             return work.over(want < 0);
         }
-        if work.scanned > 0 && work.scanned >= want as u64 {
-            return Turn::Over;
-        }
+        work.want = want as u64;
+        // 6.12 scans up to the cap, 7.0 no more than it wants; patch 3 only moves the code.
         let cap = self.batch();
-        Turn::Evict(if self.config.patches.p03 { cap.min(want as u64) } else { cap })
+        Turn::Evict(if self.config.is_k612() { cap } else { cap.min(work.want) })
     }
 
     /// Pages wanted; -1: give up and rotate; `None`: age first.
@@ -236,10 +243,11 @@ impl Lru {
         let root_is_done = self.config.patches.p04 && ctl.is_root() && work.aged;
         work.scanned += out.scanned;
         work.left -= out.scanned as i64;
-        if out.scanned == 0 || root_is_done || self.is_enough(ctl, work.lruvec, host) {
-            work.left = 0;
-            work.scanned = u64::MAX;
-        }
+        let served = !self.config.patches.p04 && work.scanned >= work.want;
+        work.ended = out.scanned == 0
+            || root_is_done
+            || served
+            || self.is_enough(ctl, work.lruvec, host);
         MglruStep::Evicted {
             held: out.held,
             judged: out.judged,
@@ -272,8 +280,7 @@ impl Lru {
         work: &mut MglruLoop,
         host: &mut impl Host,
     ) -> MglruStep {
-        work.left = 0;
-        work.scanned = u64::MAX;
+        work.ended = true;
         let all_dirty = ctl.nr.unqueued_dirty > 0 && ctl.nr.unqueued_dirty == ctl.nr.file_taken;
         let wakes = !self.config.is_k612() || self.config.stable_612;
         if !self.config.patches.p10 && all_dirty && wakes {

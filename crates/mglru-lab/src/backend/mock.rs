@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use toml::Table;
 
-use super::{Backend, Job, Outcome, Sections};
+use super::{Backend, Job, Outcome, Progress, Sections};
 use crate::error::{KeyError, did_you_mean};
 use crate::record::{Group, Latency, Metrics};
 use crate::typed;
@@ -95,7 +95,7 @@ impl Job for MockJob {
         self.variant.set.iter().map(|(key, value)| (key.clone(), json(value))).collect()
     }
 
-    fn run(&self, seed: u64, progress: &mut dyn FnMut(f64)) -> Result<Outcome, String> {
+    fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
         if let Some(message) = &self.spec.fail {
             return Err(message.clone());
         }

@@ -33,6 +33,9 @@ pub struct Asked {
     /// Run this variant only (repeatable); NAME+SWITCH puts switches on a named one
     #[arg(long = "variant", value_name = "V")]
     pub variants: Vec<String>,
+    /// Variant all others are compared with [default: the plan's]
+    #[arg(long, value_name = "V")]
+    pub base: Option<String>,
     /// Number of seeds [default: the plan's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     pub seeds: Option<u64>,
@@ -48,8 +51,12 @@ impl Asked {
     /// The plan as asked for, every run of it checked.
     pub(crate) fn experiment(&self) -> Result<Experiment, Error> {
         let (plan, backend) = self.plan()?;
-        let selection =
-            Selection { variants: self.variants.clone(), seeds: self.seeds, scale: self.scale };
+        let selection = Selection {
+            variants: self.variants.clone(),
+            base: self.base.clone(),
+            seeds: self.seeds,
+            scale: self.scale,
+        };
         Experiment::new(plan, &selection, backend)
     }
 
@@ -65,6 +72,7 @@ impl Asked {
         let mut option = |name: &str, value: String| words.push(format!("--{name} {value}"));
         self.backend.iter().for_each(|b| option("backend", b.clone()));
         self.variants.iter().for_each(|v| option("variant", quoted(v)));
+        self.base.iter().for_each(|v| option("base", quoted(v)));
         self.seeds.iter().for_each(|n| option("seeds", n.to_string()));
         self.scale.iter().for_each(|s| option("scale", s.to_string()));
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));

@@ -16,6 +16,13 @@ use crate::store::{self, Found, Store};
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// How to run and where results go.
+#[derive(clap::Args)]
+pub(super) struct Output {
     /// Runs at a time [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -28,21 +35,26 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    let experiment = args.asked.experiment()?;
-    let dir = args.out.clone().unwrap_or_else(|| default_dir(&experiment));
+    execute(&args.asked, &args.output)
+}
+
+/// Runs what is missing, writes records and report, says what came of it.
+pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
+    let experiment = asked.experiment()?;
+    let dir = output.out.clone().unwrap_or_else(|| default_dir(&experiment));
     let (mut store, found) = Store::open(&dir, &experiment)?;
     tell(&found);
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
-    let jobs = args.jobs.map_or_else(runner::default_jobs, usize::from);
+    let jobs = output.jobs.map_or_else(runner::default_jobs, usize::from);
     let records = runner::run_all(&experiment, &mut store, jobs, &Progress::on_terminal())?;
     let report = Report::new(&experiment.plan, experiment.backend, records);
     store::replace(&dir.join("report.html"), &render::html(&report))?;
-    let text = match args.format {
+    let text = match output.format {
         Format::Json => render::json(&report),
         Format::Html => render::html(&report),
         Format::Table => {
             let table = render::report(&report);
-            format!("{table}records: {}\nrepeat: {}\n", dir.display(), args.asked.repeat())
+            format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
         }
     };
     Ok((text, report.exit_status()))

@@ -1,0 +1,154 @@
+//! Anonymous memory: zero pages, swap, out of memory.
+
+use mglru_workload::{Content, Op, RegionKind};
+
+use crate::script::{MIB, PAGE, Script, spec, touch, touch_all};
+
+/// One group of 4 MiB whose task touches `pages` pages of one region, `rounds` times over.
+fn in_4_mib(kind: RegionKind, pages: u32, write: bool, rounds: u32) -> Script {
+    let mut script = Script::default();
+    let group = script.group("/a", None);
+    let region = script.region(0, kind, pages);
+    let ops = (0..rounds).flat_map(|_| touch_all(region, pages, write)).collect();
+    script.task(0, Some(group), ops);
+    script
+}
+
+const LIMIT: &str = "[groups.\"/a\"]\n\"memory.max\" = \"4MiB\"\n";
+
+fn with_swap(swap: &str) -> String {
+    format!("swap = {swap}\n{LIMIT}")
+}
+
+#[test]
+fn reading_unwritten_memory_maps_the_zero_page() {
+    let mut script = in_4_mib(RegionKind::Anon, 4096, false, 2);
+    let outcome = script.run(&spec(LIMIT), "after");
+    assert_eq!(outcome.stat("/a", "memory.peak"), Some(0), "it is charged to nobody");
+    assert_eq!(outcome.counter("pgfault"), Some(4096));
+    script.ops[0].push_back(touch(0, 7, true));
+    let outcome = script.run(&spec(LIMIT), "after");
+    assert_eq!(outcome.stat("/a", "anon"), Some(PAGE), "a store makes a page of its own");
+    assert_eq!(outcome.counter("pgfault"), Some(4097));
+}
+
+#[test]
+fn shared_memory_has_no_zero_page() {
+    let outcome = in_4_mib(RegionKind::Shmem, 100, false, 1).run(&spec(LIMIT), "after");
+    assert_eq!(outcome.stat("/a", "shmem"), Some(100 * PAGE));
+    assert_eq!(outcome.stat("/a", "inactive_anon").unwrap() + outcome.stat("/a", "active_anon").unwrap(), 100 * PAGE);
+}
+
+#[test]
+fn what_does_not_fit_is_swapped_and_comes_back() {
+    for variant in ["classic", "before", "after", "k6.12"] {
+        for kind in [RegionKind::Anon, RegionKind::Shmem] {
+            for swap in ["{ kind = \"zram\" }", "{ kind = \"device\", device = \"ufs\" }"] {
+                let script = in_4_mib(kind, 2048, true, 3);
+                let (machine, outcome) = script.end(&spec(&with_swap(swap)), variant);
+                let c = |name: &str| outcome.counter(name).unwrap();
+                let case = format!("{variant} {kind:?} {swap}");
+                assert!(c("pswpin") > 1000 && c("pswpout") >= c("pswpin"), "{case}");
+                assert_eq!(c("workingset_refault_anon"), c("pswpin"), "{case}");
+                assert_eq!(c("oom_kill"), 0, "{case}");
+                let table = &machine.world.spaces.vma(0).table;
+                assert_eq!(table.resident() + table.swapped(), 2048, "{case}: no page is lost");
+            }
+        }
+    }
+}
+
+#[test]
+fn zram_takes_its_pool_from_the_machine() {
+    let script = in_4_mib(RegionKind::Anon, 4096, true, 1);
+    let outcome = script.run(&spec(&with_swap("{ kind = \"zram\", ratio = 3.0 }")), "after");
+    let swapped = outcome.stat("/a", "memory.swap.current").unwrap() / PAGE;
+    assert!(swapped >= 3072);
+    assert_eq!(outcome.counter("zram_pool_pages"), Some(swapped.div_ceil(3)));
+    assert_eq!(outcome.counter("pgpgout"), Some(0));
+}
+
+#[test]
+fn zero_pages_are_only_marked_in_swap() {
+    let mut script = in_4_mib(RegionKind::Anon, 4096, true, 2);
+    script.layout.regions[0].content = Content::Zero;
+    for swap in ["{ kind = \"zram\" }", "{ kind = \"device\", device = \"ufs\" }"] {
+        let outcome = script.run(&spec(&with_swap(swap)), "after");
+        assert!(outcome.counter("swpout_zero") > Some(3000), "{swap}");
+        for name in ["pswpout", "pswpin", "zram_pool_pages", "pgpgout"] {
+            assert_eq!(outcome.counter(name), Some(0), "{swap} {name}");
+        }
+    }
+}
+
+#[test]
+fn more_than_the_limit_without_swap_is_out_of_memory() {
+    for variant in ["classic", "before", "after", "k6.12"] {
+        let mut script = in_4_mib(RegionKind::Anon, 2048, true, 1);
+        let outcome = script.run(&spec(LIMIT), variant);
+        assert_eq!(outcome.counter("oom_kill"), Some(1), "{variant}");
+        assert_eq!(outcome.groups[1].events.oom_kill, 1, "{variant}");
+        assert!(outcome.groups[1].events.max > 0, "{variant}");
+        assert_eq!(outcome.stat("/a", "memory.current"), Some(0), "{variant}: a kill frees");
+        // With room for all, nobody is killed.
+        script.layout.regions[0].pages = 1000;
+        script.ops[0].truncate(1000);
+        assert_eq!(script.run(&spec(LIMIT), variant).counter("oom_kill"), Some(0), "{variant}");
+    }
+}
+
+#[test]
+fn the_largest_is_killed_and_the_others_go_on() {
+    let mut script = Script::default();
+    let group = script.group("/a", None);
+    let large = script.anon(0, 900);
+    let small = script.anon(1, 400);
+    let mut ops = touch_all(large, 900, true);
+    ops.extend([Op::Think { ns: 1_000_000_000 }, Op::End { class: 0 }]);
+    script.task(0, Some(group), ops);
+    let mut ops = vec![Op::Think { ns: 100_000_000 }];
+    ops.extend(touch_all(small, 400, true));
+    ops.push(Op::End { class: 0 });
+    script.task(1, Some(group), ops);
+    let outcome = script.run(&spec(LIMIT), "after");
+    assert_eq!(outcome.task_ops, [0, 1]);
+    assert_eq!(outcome.stat("/a", "anon"), Some(400 * PAGE));
+    assert!(outcome.virtual_ns < 1_000_000_000, "the killed sleeper ended early");
+}
+
+#[test]
+fn freed_and_unmapped_memory_is_given_back() {
+    let mut script = in_4_mib(RegionKind::Anon, 2048, true, 1);
+    script.ops[0].push_back(Op::Free { region: 0, page: 0, nr: 2000 });
+    let outcome = script.run(&spec(&with_swap("{ kind = \"zram\" }")), "after");
+    let held = outcome.stat("/a", "anon").unwrap() + outcome.stat("/a", "memory.swap.current").unwrap();
+    assert_eq!(held, 48 * PAGE);
+    script.ops[0].extend([Op::Unmap { region: 0 }, Op::Map { region: 0 }, touch(0, 5, true)]);
+    let outcome = script.run(&spec(&with_swap("{ kind = \"zram\" }")), "after");
+    assert_eq!(outcome.stat("/a", "memory.current"), Some(PAGE));
+    assert_eq!(outcome.stat("/a", "memory.swap.current"), Some(0));
+}
+
+#[test]
+fn locked_memory_is_never_reclaimed() {
+    let mut script = in_4_mib(RegionKind::Anon, 2048, true, 1);
+    let locked = script.anon(0, 500);
+    script.layout.regions[locked as usize].locked = true;
+    let mut ops = touch_all(locked, 500, true);
+    ops.extend(script.ops[0].drain(..));
+    script.ops[0] = ops.into();
+    let (machine, outcome) = script.end(&spec(&with_swap("{ kind = \"zram\" }")), "after");
+    assert_eq!(outcome.stat("/a", "unevictable"), Some(500 * PAGE));
+    assert_eq!(machine.world.spaces.vma(locked).table.resident(), 500);
+}
+
+#[test]
+fn a_task_that_exits_frees_its_memory() {
+    let mut script = Script::default();
+    let first = script.anon(0, 512);
+    script.task(0, None, touch_all(first, 512, true));
+    script.task(1, None, vec![Op::Think { ns: MIB * 1000 }]);
+    let outcome = script.run(&spec(""), "after");
+    assert_eq!(outcome.stat("/", "memory.current"), Some(0));
+    assert_eq!(outcome.stat("/", "memory.peak"), Some(512 * PAGE));
+}

@@ -1,8 +1,6 @@
 //! The checkpointer: now and then writes every dirty block, makes the table durable, and thereby
 //! frees the extents that the checkpoint before needed.
 
-use std::collections::VecDeque;
-
 use crate::op::Op;
 
 use super::engine::Engine;
@@ -31,7 +29,7 @@ impl Checkpoint {
         &mut self,
         engine: &mut Engine,
         params: &WiredTigerParams,
-        queue: &mut VecDeque<Op>,
+        queue: &mut Vec<Op>,
     ) -> Option<Writing> {
         if matches!(self, Self::Syncing) {
             engine.end_checkpoint();
@@ -44,7 +42,7 @@ impl Checkpoint {
             *self = Self::Writing(blocks);
         }
         let Self::Writing(blocks) = self else {
-            queue.push_back(Op::Think { ns: POLL_NS });
+            queue.push(Op::Think { ns: POLL_NS });
             return None;
         };
         // Blocks that were evicted since the checkpoint began are passed over.
@@ -53,7 +51,7 @@ impl Checkpoint {
                 return Some(writing);
             }
         }
-        queue.push_back(Op::Fsync { file: layout::TABLE_FILE });
+        queue.push(Op::Fsync { file: layout::TABLE_FILE });
         *self = Self::Syncing;
         None
     }

@@ -1,7 +1,5 @@
 //! A client and the thread that serves it: one request after the other, no pause between them.
 
-use std::collections::VecDeque;
-
 use crate::op::Op;
 use crate::rng::Rng;
 use crate::ycsb::{Action, Client as Requests, Request, share};
@@ -55,7 +53,7 @@ impl Client {
     }
 
     /// Queues the first touch of this client's share of memory.
-    pub(super) fn populate(&self, queue: &mut VecDeque<Op>) {
+    pub(super) fn populate(&self, queue: &mut Vec<Op>) {
         let pages = share(u64::from(self.other_pages), self.threads, self.thread);
         let own = (0..pages).map(|i| i as u32 * self.threads + self.thread);
         queue.extend(own.map(|page| Op::Touch { region: layout::OTHER, page, write: true }));
@@ -79,7 +77,7 @@ impl Client {
         &mut self,
         engine: &mut Engine,
         params: &WiredTigerParams,
-        queue: &mut VecDeque<Op>,
+        queue: &mut Vec<Op>,
     ) -> Option<Writing> {
         self.receive(params, queue);
         if !engine.leaves.is_too_dirty(Evictor::Client) {
@@ -93,7 +91,7 @@ impl Client {
         &mut self,
         engine: &mut Engine,
         params: &WiredTigerParams,
-        queue: &mut VecDeque<Op>,
+        queue: &mut Vec<Op>,
     ) -> Option<Writing> {
         let request = self.current?;
         let block = (request.record / DOCUMENTS_PER_BLOCK) as u32;
@@ -103,7 +101,7 @@ impl Client {
                 return writing;
             }
             if !engine.leaves.has_free_frame() {
-                queue.push_back(Op::Think { ns: params.eviction_poll_ns });
+                queue.push(Op::Think { ns: params.eviction_poll_ns });
                 return None;
             }
         }
@@ -117,7 +115,7 @@ impl Client {
         &mut self,
         engine: &mut Engine,
         params: &WiredTigerParams,
-        queue: &mut VecDeque<Op>,
+        queue: &mut Vec<Op>,
     ) -> Option<Writing> {
         let should_help = !self.has_helped && engine.leaves.is_too_full(Evictor::Client);
         if !should_help && engine.leaves.has_free_frame() {
@@ -132,7 +130,7 @@ impl Client {
         request: Request,
         engine: &mut Engine,
         params: &WiredTigerParams,
-        queue: &mut VecDeque<Op>,
+        queue: &mut Vec<Op>,
     ) {
         let Request { action, record, .. } = request;
         engine.look_up(record, queue);
@@ -147,16 +145,16 @@ impl Client {
             let entry = MIN_JOURNAL_ENTRY + self.details.below(choices) as u32;
             engine.update(frame, page_of(record), entry, queue);
         }
-        queue.push_back(Op::End { class: action.class() });
+        queue.push(Op::End { class: action.class() });
     }
 
     /// Network and parsing: CPU, the thread's own buffer, and somewhere in the heap.
-    fn receive(&mut self, params: &WiredTigerParams, queue: &mut VecDeque<Op>) {
+    fn receive(&mut self, params: &WiredTigerParams, queue: &mut Vec<Op>) {
         let region = layout::OTHER;
         let heap = self.details.below(u64::from(self.other_pages)) as u32;
-        queue.push_back(Op::Compute { ns: params.cpu_ns });
-        queue.push_back(Op::Touch { region, page: self.thread, write: true });
-        queue.push_back(Op::Touch { region, page: heap, write: false });
+        queue.push(Op::Compute { ns: params.cpu_ns });
+        queue.push(Op::Touch { region, page: self.thread, write: true });
+        queue.push(Op::Touch { region, page: heap, write: false });
     }
 }
 

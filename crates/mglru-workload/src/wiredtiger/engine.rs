@@ -1,7 +1,5 @@
 //! What all tasks of the engine share, and what using it costs in operations.
 
-use std::collections::VecDeque;
-
 use crate::op::Op;
 use crate::pages::PAGE_BYTES;
 use crate::rng::Rng;
@@ -20,7 +18,7 @@ const BLOCK_BYTES: u32 = BLOCK_PAGES * PAGE_BYTES as u32;
 /// Lane of the random numbers that choose eviction candidates.
 const EVICTION_LANE: u64 = 1 << 33;
 
-type Queue = VecDeque<Op>;
+type Queue = Vec<Op>;
 
 /// Caches, table, journal and counts.
 #[derive(Debug)]
@@ -95,7 +93,7 @@ impl Engine {
         self.counts.index_reads += 1;
         let (start, pages) = leaf_extent(found.leaf);
         let (off, len) = (start * PAGE_BYTES, pages * PAGE_BYTES as u32);
-        queue.push_back(Op::Read { file: layout::INDEX_FILE, off, len });
+        queue.push(Op::Read { file: layout::INDEX_FILE, off, len });
         let fill = |page| Op::Touch { region, page, write: true };
         queue.extend((page..page + pages).map(fill));
     }
@@ -108,7 +106,7 @@ impl Engine {
         }
         self.counts.misses += 1;
         let off = u64::from(self.extents.start(block)) * PAGE_BYTES;
-        queue.push_back(Op::Read { file: layout::TABLE_FILE, off, len: BLOCK_BYTES });
+        queue.push(Op::Read { file: layout::TABLE_FILE, off, len: BLOCK_BYTES });
         let frame = self.leaves.insert(block);
         touch_block(frame, true, queue);
         frame
@@ -119,10 +117,10 @@ impl Engine {
         self.counts.updates += 1;
         self.leaves.set_dirty(frame);
         let page = frame * BLOCK_PAGES + page;
-        queue.push_back(Op::Touch { region: layout::LEAVES, page, write: true });
+        queue.push(Op::Touch { region: layout::LEAVES, page, write: true });
         let at = self.journal.append(entry);
         let file = layout::journal_file(at.segment);
-        queue.push_back(Op::Write { file, off: at.offset, len: at.len });
+        queue.push(Op::Write { file, off: at.offset, len: at.len });
     }
 
     /// A client evicts a clean block, or begins to evict a dirty one.
@@ -131,7 +129,7 @@ impl Engine {
             return self.help_clean_up(params, queue);
         }
         self.counts.client_evictions += 1;
-        queue.push_back(Op::Compute { ns: params.evict_clean_ns });
+        queue.push(Op::Compute { ns: params.evict_clean_ns });
         None
     }
 
@@ -199,9 +197,9 @@ impl Engine {
     fn copy_block(&mut self, frame: u32, start: u32, params: &WiredTigerParams, queue: &mut Queue) {
         self.counts.blocks_written += 1;
         touch_block(frame, false, queue);
-        queue.push_back(Op::Compute { ns: params.write_block_ns });
+        queue.push(Op::Compute { ns: params.write_block_ns });
         let off = u64::from(start) * PAGE_BYTES;
-        queue.push_back(Op::Write { file: layout::TABLE_FILE, off, len: BLOCK_BYTES });
+        queue.push(Op::Write { file: layout::TABLE_FILE, off, len: BLOCK_BYTES });
     }
 
     /// The checkpoint is durable.

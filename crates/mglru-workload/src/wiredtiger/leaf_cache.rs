@@ -32,7 +32,7 @@ pub(super) struct LeafCache {
     limits: Limits,
     rng: Rng,
     /// Counts uses: a block's age is measured in it.
-    tick: u64,
+    tick: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ struct Frame {
     block: u32,
     /// Place in the list of dirty frames.
     dirty: u32,
-    used: u64,
+    used: u32,
     /// Writes under way.
     writes: u32,
 }
@@ -57,8 +57,8 @@ impl Frame {
 /// Queues of `(frame, when it was last used)`, the oldest last.
 #[derive(Debug, Default)]
 struct Candidates {
-    clean: Vec<(u32, u64)>,
-    dirty: Vec<(u32, u64)>,
+    clean: Vec<(u32, u32)>,
+    dirty: Vec<(u32, u32)>,
 }
 
 /// Numbers of blocks at which eviction begins.
@@ -98,7 +98,7 @@ pub(super) struct Writing {
     pub(super) block: u32,
     pub(super) frame: u32,
     /// The block is to leave if it was not used since this tick.
-    evict_since: Option<u64>,
+    evict_since: Option<u32>,
 }
 
 impl LeafCache {
@@ -177,7 +177,7 @@ impl LeafCache {
         None
     }
 
-    fn start_writing(&mut self, frame: u32, evict_since: Option<u64>) -> Writing {
+    fn start_writing(&mut self, frame: u32, evict_since: Option<u32>) -> Writing {
         self.set_clean(frame);
         let state = &mut self.frames[frame as usize];
         state.writes += 1;
@@ -249,14 +249,14 @@ impl LeafCache {
         self.free.push_back(frame);
     }
 
-    fn sample_clean(&mut self) -> Vec<(u32, u64)> {
+    fn sample_clean(&mut self) -> Vec<(u32, u32)> {
         let nr = self.frames.len() as u64;
         let picks: Vec<u32> = (0..SAMPLE).map(|_| self.rng.below(nr) as u32).collect();
         let clean = |frame: &u32| self.frames[*frame as usize].is_clean();
         oldest_third(self.aged(picks.into_iter().filter(clean)))
     }
 
-    fn sample_dirty(&mut self) -> Vec<(u32, u64)> {
+    fn sample_dirty(&mut self) -> Vec<(u32, u32)> {
         let nr = self.dirty.len();
         if nr <= SAMPLE {
             return oldest_third(self.aged(self.dirty.iter().copied()));
@@ -265,13 +265,13 @@ impl LeafCache {
         oldest_third(self.aged(picks.into_iter().map(|at| self.dirty[at])))
     }
 
-    fn aged(&self, frames: impl Iterator<Item = u32>) -> Vec<(u32, u64)> {
+    fn aged(&self, frames: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
         frames.map(|frame| (frame, self.frames[frame as usize].used)).collect()
     }
 }
 
 /// The least recently used third, at least one, the oldest last.
-fn oldest_third(mut sample: Vec<(u32, u64)>) -> Vec<(u32, u64)> {
+fn oldest_third(mut sample: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     let keep = sample.len().div_ceil(ONE_OF);
     if keep < sample.len() {
         sample.select_nth_unstable_by_key(keep, |&(_, used)| used);

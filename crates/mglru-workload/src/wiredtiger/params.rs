@@ -123,8 +123,9 @@ impl WiredTigerParams {
     /// A number out of range or keys that conflict, naming the key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("wiredtiger.records", self.records, 1000, 1 << 33)?;
-        in_range("wiredtiger.operations", self.operations, 1, 1 << 40)?;
-        in_range("wiredtiger.warm_operations", self.warm_operations, 0, 1 << 40)?;
+        // The cache counts its uses, at most two an operation, in 32 bits.
+        in_range("wiredtiger.operations", self.operations, 1, 1 << 30)?;
+        in_range("wiredtiger.warm_operations", self.warm_operations, 0, (1 << 30) - 1)?;
         in_range("wiredtiger.threads", self.threads, 1, 4096)?;
         let least = self.threads + self.eviction_workers + 8;
         in_range("wiredtiger.cache_blocks", self.cache_blocks, least, 1 << 28)?;

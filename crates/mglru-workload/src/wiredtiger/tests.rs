@@ -19,14 +19,14 @@ fn drive(
     let tasks = workload.layout().tasks;
     let mut done = vec![false; tasks.len()];
     while (0..tasks.len()).any(|task| !tasks[task].background && !done[task]) {
-        for task in 0..tasks.len() {
-            for _ in 0..turns(task as TaskId) {
-                if done[task] {
+        for (task, done) in (0..).zip(&mut done) {
+            for _ in 0..turns(task) {
+                if *done {
                     break;
                 }
-                let op = workload.next(task as TaskId);
-                done[task] = op == Op::Done;
-                see(task as TaskId, op);
+                let op = workload.next(task);
+                *done = op == Op::Done;
+                see(task, op);
             }
         }
     }
@@ -132,7 +132,7 @@ fn operations_stay_inside_the_layout() {
 }
 
 #[test]
-fn phases_begin_in_order_and_all_tasks_pass_the_gate() {
+fn phases_begin_in_order_and_clients_pass_the_gate() {
     let params = WiredTigerParams { operations: 1000, warm_operations: 500, ..small() };
     let params = WiredTigerParams { split_run: true, ..params };
     let mut workload = WiredTigerWorkload::new(&params, 1).unwrap();
@@ -149,7 +149,7 @@ fn phases_begin_in_order_and_all_tasks_pass_the_gate() {
         },
     );
     assert_eq!(marks, [0, 1, 2, 3]);
-    assert_eq!(gates, layout::tasks(&params));
+    assert_eq!(gates, params.threads);
     assert_eq!(touched, params.other_pages() + 1500);
 }
 

@@ -1,0 +1,113 @@
+//! What of a run is measured. A workload that marks a phase `run` is measured from there to the
+//! next phase that is not part of it (`run.…`), so that ramp-up and later phases stay out; any
+//! other workload is measured as a whole.
+
+use hdrhistogram::Histogram;
+use indexmap::IndexMap;
+use mglru_sim::Outcome as Found;
+use mglru_sim::outcome::{Figures, Phase};
+use serde_json::Value as Json;
+
+use crate::backend::Outcome;
+use crate::record::{Group, Latency, Metrics};
+
+/// Phase that is measured.
+const RUN: &str = "run";
+
+/// Classes of operations that prepare and are not the application's own.
+const PREPARING: [&str; 2] = ["ramp", "setup"];
+
+/// Counters that are levels, not sums: their value at the end counts.
+const LEVELS: [&str; 4] = ["nr_free_pages", "nr_dirty", "nr_writeback", "zram_pool_pages"];
+
+const NS_PER_US: f64 = 1e3;
+const NS_PER_S: f64 = 1e9;
+
+/// The record's part of a run.
+pub(super) fn outcome(found: &Found) -> Result<Outcome, String> {
+    let first = found.phases.iter().position(|phase| phase.name == RUN);
+    let start = first.map(|at| &found.phases[at]);
+    let after = found.phases.iter().skip(first.map_or(usize::MAX, |at| at + 1));
+    let end = after.into_iter().find(|phase| !phase.name.starts_with("run."));
+    let counters = counters(found, start, end);
+    Ok(Outcome {
+        metrics: metrics(found, start, end)?,
+        counters,
+        groups: groups(found, end),
+        custom: custom(found),
+    })
+}
+
+fn metrics(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> Result<Metrics, String> {
+    let latency = merged(found)?;
+    let before = start.map_or(0, |phase| phase.ops);
+    let ops = match end {
+        // Only ends of preparing operations fall on either side of a mark.
+        None => latency.len(),
+        Some(phase) => phase.ops - before,
+    };
+    let until = end.map_or(found.virtual_ns, |phase| phase.at);
+    let virtual_ns = until - start.map_or(0, |phase| phase.at);
+    let rate = ops as f64 * NS_PER_S / virtual_ns.max(1) as f64;
+    Ok(Metrics {
+        ops,
+        ops_per_s: rate,
+        latency_us: (!latency.is_empty()).then(|| quantiles(&latency)),
+        virtual_s: virtual_ns as f64 / NS_PER_S,
+    })
+}
+
+fn merged(found: &Found) -> Result<Histogram<u64>, String> {
+    let mut all = Histogram::new(3).map_err(|e| e.to_string())?;
+    for (class, histogram) in &found.latency {
+        if !PREPARING.contains(&class.as_str()) {
+            all.add(histogram).map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(all)
+}
+
+fn quantiles(histogram: &Histogram<u64>) -> Latency {
+    let us = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / NS_PER_US;
+    Latency {
+        mean: histogram.mean() / NS_PER_US,
+        p50: us(0.50),
+        p90: us(0.90),
+        p95: us(0.95),
+        p99: us(0.99),
+        max: histogram.max() as f64 / NS_PER_US,
+    }
+}
+
+fn counters(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> IndexMap<String, u64> {
+    let last = end.map_or(&found.counters, |phase| &phase.snapshot.counters);
+    let first = start.map(|phase| &phase.snapshot.counters);
+    let before = |name: &str| match LEVELS.contains(&name) {
+        true => 0,
+        false => first.and_then(|counters| value(counters, name)).unwrap_or(0),
+    };
+    last.iter().map(|(name, total)| (name.to_string(), total - before(name))).collect()
+}
+
+fn value(figures: &Figures, name: &str) -> Option<u64> {
+    figures.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+fn groups(found: &Found, end: Option<&Phase>) -> IndexMap<String, Group> {
+    let groups = end.map_or(&found.groups, |phase| &phase.snapshot.groups);
+    let stat = |figures: &Figures| {
+        figures.iter().map(|(name, value)| (name.to_string(), *value)).collect()
+    };
+    let group = |g: &mglru_sim::outcome::GroupOutcome| Group { memory_stat: stat(&g.stat) };
+    groups.iter().map(|g| (g.name.clone(), group(g))).collect()
+}
+
+/// The workload's figures, its string's hash and the number of page accesses.
+fn custom(found: &Found) -> IndexMap<String, Json> {
+    let figures = found.figures.iter().map(|(name, value)| (name.clone(), Json::from(*value)));
+    let own = [
+        ("accesses".to_string(), Json::from(found.accesses)),
+        ("string_hash".to_string(), Json::from(format!("{:016x}", found.string_hash))),
+    ];
+    figures.chain(own).collect()
+}
