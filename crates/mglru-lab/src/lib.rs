@@ -27,5 +27,6 @@ pub mod stats;
 pub mod store;
 pub mod sweep;
 pub mod trace_cmd;
+pub mod trace_machine;
 pub mod typed;
 pub mod variant;

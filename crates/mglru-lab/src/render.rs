@@ -22,7 +22,11 @@ pub(crate) fn number(value: f64) -> String {
         x if value.fract() == 0.0 && x < 1e15 => 0,
         x => (4 - x.log10().floor() as i32).clamp(0, 12) as usize,
     };
-    format!("{value:.digits$}")
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
 }
 
 /// A ratio for people, `–` when there is none.
@@ -48,6 +52,8 @@ mod tests {
         assert_eq!(number(0.0), "0");
         assert_eq!(number(164636727.0), "164636727");
         assert_eq!(number(63050.38), "63050");
+        assert_eq!(number(1.02), "1.02");
+        assert_eq!(number(100.0), "100");
         assert_eq!(number(0.0123456), "0.012346");
         assert_eq!(interval(None, 1), "n=1");
         assert_eq!(interval(Some([0.9, 1.1]), 6), "[0.900, 1.100]");

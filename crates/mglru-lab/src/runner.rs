@@ -20,7 +20,7 @@ const STEPS: u64 = 1000;
 /// What a worker tells the writing thread.
 enum Message {
     Progress { run: usize, steps: u64 },
-    Done { run: usize, result: Result<Outcome, String>, wall_s: f64 },
+    Done { run: usize, result: Box<Result<Outcome, String>>, wall_s: f64 },
 }
 
 /// A bar on stderr, shown only on a terminal.
@@ -91,7 +91,7 @@ fn run_missing(
                 }
                 Message::Done { run, result, wall_s } => {
                     advance(&progress.bar, &mut steps[run], STEPS);
-                    keep(experiment, store, &runs[run], result, wall_s)
+                    keep(experiment, store, &runs[run], *result, wall_s)
                 }
             };
             progress.bar.set_message(format!("{} runs", runs.len()));
@@ -121,7 +121,7 @@ fn work(runs: &[RunSpec], next: &AtomicUsize, sender: Sender<Message>) {
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let result = spec.job.run(spec.seed, &report);
+        let result = Box::new(spec.job.run(spec.seed, &report));
         let wall_s = start.elapsed().as_secs_f64();
         // The receiver is gone only after an error, which it has reported.
         if sender.send(Message::Done { run, result, wall_s }).is_err() {

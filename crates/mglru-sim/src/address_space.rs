@@ -308,11 +308,8 @@ mod tests {
 
     fn two_spaces() -> AddressSpaces {
         let file = RegionKind::File { file: 0, first_page: 100 };
-        let regions = [
-            region(0, RegionKind::Anon, 2000),
-            region(1, file, 50),
-            region(0, file, 700),
-        ];
+        let regions =
+            [region(0, RegionKind::Anon, 2000), region(1, file, 50), region(0, file, 700)];
         AddressSpaces::new(&regions, &[MmId(4), MmId(7)], 1)
     }
 
@@ -327,9 +324,8 @@ mod tests {
     fn the_reverse_map_finds_every_mapping_of_a_file_page() {
         let mut spaces = two_spaces();
         let owner = Owner::File { file: 0, page: 149 };
-        let found: Vec<_> = (0..spaces.nr_mappings(owner))
-            .filter_map(|n| spaces.mapping(owner, n))
-            .collect();
+        let found: Vec<_> =
+            (0..spaces.nr_mappings(owner)).filter_map(|n| spaces.mapping(owner, n)).collect();
         assert_eq!(found, [(1, 49), (2, 49)]);
         assert_eq!(spaces.mapping(Owner::File { file: 0, page: 150 }, 0), None);
         assert_eq!(spaces.mapping(Owner::File { file: 0, page: 99 }, 1), None);

@@ -3,9 +3,9 @@
 //! A read of anonymous memory that was never written maps the shared page of zeroes, charged to
 //! nobody; shared memory has no such page. Pages mapped around a fault are young, as on x86.
 
+use mglru::Entry;
 use mglru::folio::{Bit, FolioKind};
 use mglru::types::FolioId;
-use mglru::Entry;
 use mglru_workload::{Advice, FileId, RegionKind};
 
 use crate::address_space::Owner;

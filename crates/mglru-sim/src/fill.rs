@@ -1,9 +1,9 @@
 //! Bringing a window of pages into a file's cache: each hole gets a page, locked until its data
 //! has come; neighbours are read together (experiments §0.6).
 
+use mglru::Entry;
 use mglru::folio::{Bit, FolioKind};
 use mglru::types::FolioId;
-use mglru::Entry;
 use mglru_workload::FileId;
 
 use crate::address_space::Owner;

@@ -1,6 +1,6 @@
 //! A deterministic simulated machine for page reclaim.
 //!
-//! [`run`] takes a machine ([`MachineSpec`]), the rules of reclaim ([`mglru::Config`]) and a
+//! [`run()`] takes a machine ([`MachineSpec`]), the rules of reclaim ([`mglru::Config`]) and a
 //! workload, and yields an [`Outcome`]: the same bytes for the same seed, everywhere. Time is
 //! virtual; processors, devices and the kernel's own work are priced by the machine's description.
 

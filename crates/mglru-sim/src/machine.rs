@@ -254,26 +254,15 @@ impl Machine {
         self.begin(t, op)
     }
 
-    /// Fetches operations, and brings the page-table entries they need near while at it.
+    /// Fetches operations, and brings what they will look at into the host's cache meanwhile.
     fn fetch(&mut self, t: usize) {
         let task = &mut self.tasks[t];
         task.ops.clear();
         task.next = 0;
         self.workload.fill(t as u32, &mut task.ops);
-        let mut near = 0u64;
-        for op in &task.ops {
-            match *op {
-                Op::Touch { region, page, .. } => {
-                    near ^= u64::from(self.world.spaces.vma(region).table.peek(page));
-                }
-                Op::Read { file, off, .. } => {
-                    let cache = &self.world.files[file as usize].cache;
-                    near ^= cache.peek(off / crate::spec::PAGE_SIZE);
-                }
-                _ => {}
-            }
-        }
-        std::hint::black_box(near);
+        let (world, ops) = (&self.world, &task.ops);
+        std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek(op)));
+        std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek_further(op)));
     }
 
     /// The accesses at the head of the batch that the hardware makes by itself.
@@ -336,7 +325,8 @@ impl Machine {
     }
 
     fn compute(&mut self, t: usize, left: Nanos) -> Flow {
-        let slice = if self.sched.is_ample(self.tasks.len()) { left } else { left.min(TIME_SLICE_NS) };
+        let slice =
+            if self.sched.is_ample(self.tasks.len()) { left } else { left.min(TIME_SLICE_NS) };
         self.world.spend(slice);
         if slice == left {
             self.tasks[t].doing = Doing::Nothing;

@@ -227,8 +227,7 @@ impl Machine {
 
     fn memory_stat(&self, memcg: MemcgId) -> Figures {
         let ids = (0..self.world.memcgs.len() as u32).map(MemcgId);
-        let subtree: Vec<MemcgId> =
-            ids.filter(|&m| self.world.memcgs.is_under(m, memcg)).collect();
+        let subtree: Vec<MemcgId> = ids.filter(|&m| self.world.memcgs.is_under(m, memcg)).collect();
         let usage = self.world.memcgs.usage(memcg);
         let mut stat: Figures = vec![
             ("memory.current", usage.current * PAGE_SIZE),

@@ -5,8 +5,8 @@
 //! past the highest one ever used do not exist. Shadows are kept until the slot is reused or
 //! truncated: nodes that hold only shadows are not shrunk.
 
-use mglru::types::FolioId;
 use mglru::Shadow;
+use mglru::types::FolioId;
 
 const SHADOW: u64 = 1 << 63;
 

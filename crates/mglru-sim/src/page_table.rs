@@ -126,12 +126,7 @@ impl PageTable {
     /// Tables for a mapping of `pages` pages, none populated.
     pub fn new(pages: u32) -> Self {
         let tables = pages.div_ceil(TABLE_ENTRIES) as usize;
-        Self {
-            entries: vec![0; pages as usize],
-            tables: vec![0; tables],
-            resident: 0,
-            swapped: 0,
-        }
+        Self { entries: vec![0; pages as usize], tables: vec![0; tables], resident: 0, swapped: 0 }
     }
 
     /// What the hardware does for one access. `false`: it cannot, the kernel must (a fault).

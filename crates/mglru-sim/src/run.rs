@@ -51,6 +51,9 @@ impl Machine {
         seed: u64,
     ) -> Result<Self, SimError> {
         let spec = spec.clone().check()?;
+        if spec.page_cluster != 0 {
+            return Err(SimError::Unsupported("page_cluster other than 0: swap readahead"));
+        }
         let layout = workload.layout();
         check_layout(&spec, &layout)?;
         let config = Config { nr_nodes: spec.nodes as u8, ..config };

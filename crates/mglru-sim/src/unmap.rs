@@ -86,7 +86,8 @@ impl Machine {
     /// A device is through with a page that nobody wants any more.
     pub(crate) fn reap_orphan(&mut self, folio: FolioId) -> bool {
         let entry = &mut self.lru.folios_mut()[folio];
-        let orphan = entry.flags.has(Bit::PINNED) && !entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]);
+        let orphan =
+            entry.flags.has(Bit::PINNED) && !entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]);
         if orphan {
             self.orphans -= 1;
             self.free_anon(folio);

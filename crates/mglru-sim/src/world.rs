@@ -11,7 +11,7 @@ mod memory;
 
 use mglru::types::{LruvecId, MemcgId, Nanos, NodeId};
 use mglru_workload::rng::Rng;
-use mglru_workload::{FileId, Layout};
+use mglru_workload::{FileId, Layout, Op, RegionKind};
 
 use crate::address_space::AddressSpaces;
 use crate::agenda::{Event, Waiters};
@@ -21,6 +21,7 @@ use crate::disk::{Disk, DiskId, Purpose};
 use crate::event::Queue;
 use crate::memcg::{Limits, Memcgs};
 use crate::page_cache::PageCache;
+use crate::page_table::Maps;
 use crate::readahead::{CachedPages, FileState};
 use crate::spec::{MachineSpec, PAGE_SIZE};
 use crate::stall::Stalls;
@@ -174,6 +175,32 @@ impl World {
     /// Pages of files that are cached.
     pub fn cached_pages(&self) -> u64 {
         self.held.iter().map(|held| held.file).sum()
+    }
+
+    /// Loads the word that an operation will look at first. Many such loads overlap, where the
+    /// operations themselves would wait for each; only that is what they are for.
+    #[inline]
+    pub fn peek(&self, op: Op) -> u64 {
+        match op {
+            Op::Touch { region, page, .. } => u64::from(self.spaces.vma(region).table.peek(page)),
+            Op::Read { file, off, .. } => self.files[file as usize].cache.peek(off / PAGE_SIZE),
+            _ => 0,
+        }
+    }
+
+    /// The word it will look at next, if the first one says that it will.
+    #[inline]
+    pub fn peek_further(&self, op: Op) -> u64 {
+        let Op::Touch { region, page, .. } = op else { return 0 };
+        let vma = self.spaces.vma(region);
+        let maps = Some(page).filter(|&p| p < vma.table.pages()).map(|p| vma.table.get(p).maps());
+        match (maps, vma.kind) {
+            (Some(Maps::None), RegionKind::File { file, first_page }) => {
+                self.files[file as usize].cache.peek(first_page + u64::from(page))
+            }
+            (Some(Maps::Swap(slot)), _) => self.peek_slot(slot),
+            _ => 0,
+        }
     }
 
     /// Uses the processor.

@@ -8,6 +8,8 @@ mod basics;
 mod descriptors;
 #[path = "machine/groups.rs"]
 mod groups;
+#[path = "machine/reproducers.rs"]
+mod reproducers;
 #[path = "machine/script.rs"]
 mod script;
 #[path = "machine/writeback.rs"]

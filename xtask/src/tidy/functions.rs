@@ -16,7 +16,7 @@ pub(super) fn long(text: &str, limit: usize) -> Vec<Finding> {
 }
 
 fn is_function(line: &str) -> bool {
-    let words = line.trim_start().split_whitespace();
+    let words = line.split_whitespace();
     let mut rest = words.skip_while(|word| {
         matches!(*word, "pub" | "const" | "async" | "unsafe") || word.starts_with("pub(")
     });

@@ -3,13 +3,18 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
-use mglru_workload::trace::{Format as TraceFormat, TraceError, View};
+use mglru_workload::trace::{
+    Format as TraceFormat, Summary, TraceError, TraceReader, View, trace_name,
+};
 
 use super::Answer;
 use crate::error::{Error, did_you_mean};
 use crate::flat::Policy;
+use crate::policy;
 use crate::render;
 use crate::trace_cmd::{self, Capacity, ReplayReport, ReplayRequest, TraceInfo};
+use crate::trace_machine;
+use crate::variant::Variant;
 
 const EXAMPLE: &str = "\
 Example:
@@ -34,10 +39,16 @@ pub(super) struct InfoArgs {
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// lru, fifo, clock, sieve, s3fifo, arc, min, min-bypass, random (comma-separated)
-    #[arg(long = "policy", value_name = "P", value_delimiter = ',', required = true,
-        value_parser = policy)]
-    policies: Vec<Policy>,
+    /// lru, fifo, clock, sieve, s3fifo, arc, min, min-bypass, random, or a variant such as after,
+    /// which runs in the machine (comma-separated)
+    #[arg(
+        long = "policy",
+        value_name = "P",
+        value_delimiter = ',',
+        required = true,
+        value_parser = policy
+    )]
+    policies: Vec<Which>,
     /// Pages (4096), bytes (64MiB) or a share of the distinct pages (1%) (comma-separated)
     #[arg(long = "size", value_name = "S", value_delimiter = ',', required = true)]
     sizes: Vec<Capacity>,
@@ -61,6 +72,13 @@ struct TraceArgs {
     format: Form,
 }
 
+/// A flat cache, or a variant of the policy in the machine.
+#[derive(Clone, Debug, PartialEq)]
+enum Which {
+    Flat(Policy),
+    Machine(Variant),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     Table,
@@ -74,7 +92,7 @@ pub(super) fn run(command: &Command) -> Answer {
             Ok((args.trace.render(&info, info_table), 0))
         }
         Command::Replay(args) => {
-            let report = trace_cmd::replay(&args.request())?;
+            let report = args.replay()?;
             Ok((args.trace.render(&report, replay_table), 0))
         }
     }
@@ -96,22 +114,74 @@ impl TraceArgs {
 }
 
 impl ReplayArgs {
+    /// Results by policy, then by size, in the order asked for.
+    fn replay(&self) -> Result<ReplayReport, Error> {
+        let request = self.request();
+        let mut report = match request.policies.is_empty() {
+            false => trace_cmd::replay(&request)?,
+            true => self.counted()?,
+        };
+        let mut flat = std::mem::take(&mut report.results).into_iter();
+        for which in &self.policies {
+            for size in &self.sizes {
+                let found = match which {
+                    Which::Flat(_) => flat.next().expect("one result per policy and size"),
+                    Which::Machine(variant) => {
+                        let pages = size.pages(report.unique as u32);
+                        let found = trace_machine::replay(&request, variant, pages);
+                        found.map_err(Error::Request)?
+                    }
+                };
+                report.results.push(found);
+            }
+        }
+        Ok(report)
+    }
+
     fn request(&self) -> ReplayRequest {
+        let flat = |which: &Which| match which {
+            Which::Flat(policy) => Some(*policy),
+            Which::Machine(_) => None,
+        };
         ReplayRequest {
             path: self.trace.file.clone(),
             format: self.trace.trace_format,
             view: if self.pages { View::Pages } else { View::Requests },
-            policies: self.policies.clone(),
+            policies: self.policies.iter().filter_map(flat).collect(),
             sizes: self.sizes.clone(),
             seed: self.seed,
         }
     }
+
+    /// A report without results, for when no flat cache is asked for.
+    fn counted(&self) -> Result<ReplayReport, Error> {
+        let request = self.request();
+        let reader = TraceReader::open(&request.path, request.format, request.view)?;
+        let summary = Summary::of(reader)?;
+        Ok(ReplayReport {
+            trace: trace_name(&request.path),
+            requests: summary.requests,
+            unique: summary.unique.into(),
+            results: Vec::new(),
+        })
+    }
 }
 
-fn policy(name: &str) -> Result<Policy, String> {
-    name.parse().map_err(|_| {
-        format!("unknown policy{}", did_you_mean(name, Policy::ALL.into_iter().map(Policy::name)))
-    })
+fn policy(name: &str) -> Result<Which, String> {
+    if let Ok(policy) = name.parse() {
+        return Ok(Which::Flat(policy));
+    }
+    let variant = Variant::parse(name)?;
+    let variants = policy::variants();
+    let known = || -> Vec<&str> {
+        let flat = Policy::ALL.iter().map(|policy| policy.name());
+        flat.chain(variants.iter().map(|(name, _)| name.as_str())).collect()
+    };
+    if !variants.iter().any(|(name, _)| *name == variant.base) {
+        return Err(format!("unknown policy{}", did_you_mean(&variant.base, known())));
+    }
+    policy::config(&toml::Table::new(), &variant).map_err(|e| e.to_string())?;
+    Ok(Which::Machine(variant))
 }
 
 fn info_table(info: &TraceInfo) -> String {
@@ -140,7 +210,8 @@ mod tests {
 
     #[test]
     fn unknown_policies_list_near_names() {
-        assert_eq!(policy("min"), Ok(Policy::Min));
+        assert_eq!(policy("min"), Ok(Which::Flat(Policy::Min)));
+        assert_eq!(policy("after"), Ok(Which::Machine(Variant::named("after"))));
         assert_eq!(policy("sieev"), Err("unknown policy (did you mean sieve?)".to_string()));
     }
 }

@@ -139,7 +139,7 @@ impl Neutral {
 
 fn check_band(key: &str, band: Option<[f64; 2]>) -> Result<(), KeyError> {
     match band {
-        Some([low, high]) if !(low <= high) => {
+        Some([low, high]) if low.is_nan() || high.is_nan() || low > high => {
             Err(KeyError::value(key, format!("[{low}, {high}]"), "low end above high end"))
         }
         _ => Ok(()),

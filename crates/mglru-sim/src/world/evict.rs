@@ -1,9 +1,9 @@
 //! Carrying an eviction out: swap slot, unmapping, write, and the folio's release (spec §5.6).
 
+use mglru::Shadow;
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
 use mglru::types::{FolioId, LruvecId};
-use mglru::Shadow;
 use mglru_workload::{Content, FileId, RegionId};
 
 use super::World;

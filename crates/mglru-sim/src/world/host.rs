@@ -1,11 +1,11 @@
 //! The answers to what reclaim asks ([`Host`]).
 
+use mglru::Shadow;
 use mglru::folio::Folios;
 use mglru::host::{
     Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
-use mglru::Shadow;
 
 use super::World;
 use crate::dirty::Reason;

@@ -116,6 +116,12 @@ impl World {
         Some(self.slots[slot as usize].folio).filter(|&folio| folio != NONE)
     }
 
+    /// Loads what is known of a slot: see [`World::peek`].
+    pub(super) fn peek_slot(&self, slot: Slot) -> u64 {
+        let stored = u64::from(self.swap.is_stored(slot));
+        self.swap.shadow(slot) ^ stored ^ u64::from(self.slots[slot as usize].memcg.0)
+    }
+
     /// Records which folio holds a slot's page.
     pub(crate) fn set_swap_cache(&mut self, slot: Slot, folio: Option<FolioId>) {
         self.slots[slot as usize].folio = folio.unwrap_or(NONE);

@@ -36,7 +36,10 @@ fn reading_unwritten_memory_maps_the_zero_page() {
 fn shared_memory_has_no_zero_page() {
     let outcome = in_4_mib(RegionKind::Shmem, 100, false, 1).run(&spec(LIMIT), "after");
     assert_eq!(outcome.stat("/a", "shmem"), Some(100 * PAGE));
-    assert_eq!(outcome.stat("/a", "inactive_anon").unwrap() + outcome.stat("/a", "active_anon").unwrap(), 100 * PAGE);
+    assert_eq!(
+        outcome.stat("/a", "inactive_anon").unwrap() + outcome.stat("/a", "active_anon").unwrap(),
+        100 * PAGE
+    );
 }
 
 #[test]
@@ -121,7 +124,8 @@ fn freed_and_unmapped_memory_is_given_back() {
     let mut script = in_4_mib(RegionKind::Anon, 2048, true, 1);
     script.ops[0].push_back(Op::Free { region: 0, page: 0, nr: 2000 });
     let outcome = script.run(&spec(&with_swap("{ kind = \"zram\" }")), "after");
-    let held = outcome.stat("/a", "anon").unwrap() + outcome.stat("/a", "memory.swap.current").unwrap();
+    let held =
+        outcome.stat("/a", "anon").unwrap() + outcome.stat("/a", "memory.swap.current").unwrap();
     assert_eq!(held, 48 * PAGE);
     script.ops[0].extend([Op::Unmap { region: 0 }, Op::Map { region: 0 }, touch(0, 5, true)]);
     let outcome = script.run(&spec(&with_swap("{ kind = \"zram\" }")), "after");

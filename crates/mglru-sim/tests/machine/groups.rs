@@ -40,7 +40,9 @@ fn siblings(limits: &str) -> [u64; 3] {
         let ops = reads.into_iter().map(|p| read(file, u64::from(p), 1)).collect();
         script.task(mm as u32, Some(group), ops);
     }
-    let text = format!("readahead_kb = 0\ncpus = 2\ngroups.\"/p\" = {{ \"memory.max\" = \"6MiB\" }}\n{limits}");
+    let text = format!(
+        "readahead_kb = 0\ncpus = 2\ngroups.\"/p\" = {{ \"memory.max\" = \"6MiB\" }}\n{limits}"
+    );
     let outcome = script.run(&spec(&text), "after");
     ["/p", "/p/a", "/p/b"].map(|name| outcome.stat(name, "memory.current").unwrap())
 }

@@ -230,6 +230,23 @@ impl World {
         self.lru.check();
     }
 
+    /// Evicts from the generations that may be evicted, at most `goal` pages, without aging.
+    pub fn evict(&mut self, memcg: MemcgId, goal: u64) -> u64 {
+        let (max, _) = self.window(memcg);
+        let swappiness = self.toy.groups[memcg.index()].swappiness;
+        let id = self.lru.lruvec_id(memcg, NODE);
+        let seq = mglru::Seq(max - 2);
+        let evicted = self.lru.debug_evict(id, seq, swappiness, goal, &mut self.toy);
+        self.lru.check();
+        evicted.expect("that generation may be evicted")
+    }
+
+    /// Steps a call while it stays at the first priority.
+    pub fn run_first_priority(&mut self, mut reclaim: Reclaim) -> Reclaim {
+        while reclaim.priority() == mglru::DEF_PRIORITY && self.step(&mut reclaim).is_none() {}
+        reclaim
+    }
+
     /// Sequence numbers of a group: youngest, oldest of both types.
     pub fn window(&self, memcg: MemcgId) -> (u64, u64) {
         let lines = self.generations(memcg);

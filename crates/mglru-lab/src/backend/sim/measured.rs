@@ -41,11 +41,9 @@ pub(super) fn outcome(found: &Found) -> Result<Outcome, String> {
 fn metrics(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> Result<Metrics, String> {
     let latency = merged(found)?;
     let before = start.map_or(0, |phase| phase.ops);
-    let ops = match end {
-        // Only ends of preparing operations fall on either side of a mark.
-        None => latency.len(),
-        Some(phase) => phase.ops - before,
-    };
+    let ended = end.map_or(found.ops, |phase| phase.ops) - before;
+    // Near a mark some tasks still end their preparations: those are in no class that counts.
+    let ops = ended.min(latency.len());
     let until = end.map_or(found.virtual_ns, |phase| phase.at);
     let virtual_ns = until - start.map_or(0, |phase| phase.at);
     let rate = ops as f64 * NS_PER_S / virtual_ns.max(1) as f64;
@@ -57,6 +55,8 @@ fn metrics(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> Result<
     })
 }
 
+/// Latencies of all classes but the preparing ones. Histograms know no phases: a workload whose
+/// ramp-up or warm phase must not count gives it a class of its own.
 fn merged(found: &Found) -> Result<Histogram<u64>, String> {
     let mut all = Histogram::new(3).map_err(|e| e.to_string())?;
     for (class, histogram) in &found.latency {

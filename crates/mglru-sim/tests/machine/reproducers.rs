@@ -1,0 +1,51 @@
+//! The throttling reproducer of the 2026 series (experiments §E5): a writer in a small group on a
+//! device that takes a second per write must wait for it, and not be killed.
+
+use mglru_sim::Outcome;
+use mglru_workload::Op;
+
+use crate::script::{Script, spec, write};
+
+/// 192 MiB written in 128 MiB; `per_group`: the group has a dirty limit of its own.
+fn dd(variant: &str, per_group: bool) -> Outcome {
+    let mut script = Script::default();
+    let group = script.group("/dd", None);
+    let file = script.file(0);
+    let mut ops: Vec<Op> = (0..192).map(|i| write(file, i * 256, 256)).collect();
+    ops.push(Op::Fsync { file });
+    script.task(0, Some(group), ops);
+    let text = format!(
+        "memory = \"2GiB\"\ncpus = 2\ndevice = \"delay\"\ndirty.per_group = {per_group}\n\
+         groups.\"/dd\" = {{ \"memory.max\" = \"128MiB\" }}"
+    );
+    script.run(&spec(&text), variant)
+}
+
+#[test]
+fn before_the_series_the_writer_is_killed_at_once() {
+    let outcome = dd("before", false);
+    assert_eq!(outcome.counter("oom_kill"), Some(1));
+    assert_eq!(outcome.counter("throttle_congested"), Some(0));
+    assert!(outcome.virtual_ns < 1_000_000_000);
+}
+
+#[test]
+fn classic_and_after_wait_for_the_device() {
+    for variant in ["classic", "after"] {
+        let outcome = dd(variant, false);
+        assert_eq!(outcome.counter("oom_kill"), Some(0), "{variant}");
+        assert_eq!(outcome.counter("nr_written"), Some(192 * 256), "{variant}");
+        assert!(outcome.counter("throttle_congested") > Some(50), "{variant}");
+        assert!(outcome.virtual_ns < 5_000_000_000, "{variant}");
+    }
+}
+
+#[test]
+fn a_dirty_limit_of_the_group_slows_the_writer_instead() {
+    for variant in ["classic", "before", "after"] {
+        let outcome = dd(variant, true);
+        assert_eq!(outcome.counter("oom_kill"), Some(0), "{variant}");
+        assert_eq!(outcome.counter("throttle_congested"), Some(0), "{variant}");
+        assert!(outcome.counter("dirty_paused_us") > Some(5_000_000), "{variant}");
+    }
+}

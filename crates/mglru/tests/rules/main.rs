@@ -1,0 +1,17 @@
+//! One behaviour a test, named for the rule it proves; the section of the specification is cited
+//! at the head of each file.
+
+mod aging;
+mod budget;
+mod classic;
+mod concurrency;
+mod dirty;
+mod entry;
+mod eviction;
+mod groups;
+mod kswapd;
+mod refaults;
+mod throttling;
+#[path = "../toy/toy.rs"]
+mod toy;
+mod window;
