@@ -1,13 +1,15 @@
-//! Project automation: `cargo xtask ci [quick|full]` and `cargo xtask tidy`.
+//! Project automation: `cargo xtask ci [quick|full]` `cargo xtask mutants`
+//! and `cargo xtask tidy`.
 
 mod ci;
+mod mutants;
 mod tally;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask ci [quick|full] | tidy";
+const USAGE: &str = "usage: cargo xtask ci [quick|full] | mutants | tidy";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     match words[..] {
         ["ci"] | ["ci", "full"] => ci::run(&root(), ci::Depth::Full),
         ["ci", "quick"] => ci::run(&root(), ci::Depth::Quick),
+        ["mutants"] => mutants::run(&root()),
         ["tidy"] => match tidy::run(&root()) {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,

@@ -7,11 +7,11 @@ mod sim;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use mglru_sim::spec::GroupSpec;
 use serde_json::Value as Json;
 use toml::Table;
 
 use crate::error::{Error, KeyError};
-use crate::limits::Limits;
 use crate::record::{Group, Metrics};
 use crate::variant::Variant;
 
@@ -21,7 +21,7 @@ pub struct Sections {
     /// `[machine]`, keys as the backend defines them.
     pub machine: Table,
     /// `[groups."/name"]`, in plan order, already scaled.
-    pub groups: IndexMap<String, Limits>,
+    pub groups: IndexMap<String, GroupSpec>,
     /// `[workload]`.
     pub workload: Table,
     /// `[reclaim]`: keys of the core for all variants.

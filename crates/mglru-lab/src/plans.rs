@@ -9,10 +9,11 @@ use crate::error::{Error, did_you_mean};
 use crate::plan::Plan;
 
 /// Plans compiled in, by name.
-pub const BUILT_IN: [(&str, &str); 5] = [
+pub const BUILT_IN: [(&str, &str); 6] = [
     ("quickstart", include_str!("../../../plans/quickstart.toml")),
     ("mongodb", include_str!("../../../plans/mongodb.toml")),
     ("fio-zipf", include_str!("../../../plans/fio-zipf.toml")),
+    ("fio-zipf-advised", include_str!("../../../plans/fio-zipf-advised.toml")),
     ("fio-uniform", include_str!("../../../plans/fio-uniform.toml")),
     ("trace", include_str!("../../../plans/trace.toml")),
 ];

@@ -145,10 +145,12 @@ impl Record {
 impl Metrics {
     fn figure(&self, name: &str) -> Option<f64> {
         let latency = self.latency_us.as_ref();
+        // Where no time passes (a flat cache) there is no rate.
+        let timed = |figure| (self.virtual_s > 0.0).then_some(figure);
         match name {
             "ops" => Some(self.ops as f64),
-            "ops_per_s" => Some(self.ops_per_s),
-            "virtual_s" => Some(self.virtual_s),
+            "ops_per_s" => timed(self.ops_per_s),
+            "virtual_s" => timed(self.virtual_s),
             "latency_us.mean" => latency.map(|l| l.mean),
             "latency_us.p50" => latency.map(|l| l.p50),
             "latency_us.p90" => latency.map(|l| l.p90),

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use crate::backend::{Backend, Job, Outcome, Sections};
 use crate::dotted;
 use crate::error::{Error, KeyError};
-use crate::limits::Limits;
+use crate::limits;
 use crate::plan::Plan;
 use crate::record::{POINT, Record, SCHEMA, VERSION};
 use crate::sweep;
@@ -193,11 +192,10 @@ fn resolve(table: &Table, plan: &Plan) -> Result<Sections, KeyError> {
     let groups = take("groups");
     let limits = |(name, group): (&String, &Value)| {
         let group = group.as_table().cloned().unwrap_or_default();
-        let limits = Limits::parse(&group).map_err(|e| e.within(&format!("groups.{name}")))?;
-        Ok((name.clone(), limits.scaled(plan.scale)))
+        let limits = limits::parse(&group, plan.scale);
+        Ok((name.clone(), limits.map_err(|e| e.within(&format!("groups.{name}")))?))
     };
-    let groups: IndexMap<String, Limits> =
-        groups.iter().map(limits).collect::<Result<_, KeyError>>()?;
+    let groups = groups.iter().map(limits).collect::<Result<_, KeyError>>()?;
     Ok(Sections {
         machine: take("machine"),
         groups,

@@ -4,7 +4,7 @@
 //! to `records.other.jsonl`, never deleted.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use crate::spec::{Experiment, RunSpec};
 const RECORDS: &str = "records.jsonl";
 const OTHER: &str = "records.other.jsonl";
 const TIMING: &str = "timing.jsonl";
+const LOCK: &str = "lock";
 
 /// What a store does to files; a test puts a disk that fills up in its place.
 pub trait Disk: Write + Send {
@@ -37,6 +38,8 @@ pub struct Store {
     records: Vec<Record>,
     file: Box<dyn Disk>,
     len: u64,
+    /// Held as long as the store is open; the system drops it with the process.
+    _lock: File,
 }
 
 /// What was found in a folder that already held records.
@@ -54,9 +57,11 @@ impl Store {
     /// Opens or makes `dir`, keeping the records that belong to the experiment.
     ///
     /// # Errors
-    /// Names the file that could not be read or written.
+    /// Names the file that could not be read or written, or says that another process is writing
+    /// the folder.
     pub fn open(dir: &Path, experiment: &Experiment) -> Result<(Self, Found), Error> {
         fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
+        let lock = lock(dir)?;
         let path = dir.join(RECORDS);
         let (records, other, torn) = read(&path, &experiment.hash)?;
         let found = Found { kept: records.len(), torn, other: other.len() };
@@ -70,7 +75,7 @@ impl Store {
         let file = file.map_err(|e| Error::io(&path, e))?;
         let len = file.metadata().map_err(|e| Error::io(&path, e))?.len();
         let file = Box::new(file);
-        Ok((Self { dir: dir.to_path_buf(), records, file, len }, found))
+        Ok((Self { dir: dir.to_path_buf(), records, file, len, _lock: lock }, found))
     }
 
     /// Runs of the experiment that have no record yet, in run order.
@@ -144,6 +149,20 @@ pub fn load(path: &Path) -> Result<Vec<Record>, Error> {
     match records.is_empty() {
         true => Err(Error::Request(format!("{}: holds no record", file.display()))),
         false => Ok(records),
+    }
+}
+
+fn lock(dir: &Path) -> Result<File, Error> {
+    let path = dir.join(LOCK);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|e| Error::io(&path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let problem = "another mglru is writing this folder; wait for it or take another --out";
+            Err(Error::Request(format!("{}: {problem}", dir.display())))
+        }
+        Err(TryLockError::Error(e)) => Err(Error::io(&path, e)),
     }
 }
 

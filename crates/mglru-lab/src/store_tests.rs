@@ -121,10 +121,22 @@ fn a_full_disk_is_one_error_and_resume_loses_nothing() {
         store.file = Box::new(FullDisk { file, left, can_cut });
         let error = run_all(&experiment, &mut store, 2, &Progress::hidden()).unwrap_err();
         assert!(error.to_string().starts_with(&format!("{}: ", path.display())), "{error}");
+        drop(store);
         let (_, found) = run(dir.path(), 2);
         assert_eq!(found.kept, left / one_line);
         assert_eq!(text(dir.path()), text(want.path()));
     }
+}
+
+#[test]
+fn a_folder_has_one_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let held = Store::open(dir.path(), &experiment()).unwrap();
+    let error = Store::open(dir.path(), &experiment()).err().unwrap().to_string();
+    let want = "another mglru is writing this folder; wait for it or take another --out";
+    assert_eq!(error, format!("{}: {want}", dir.path().display()));
+    drop(held);
+    Store::open(dir.path(), &experiment()).unwrap();
 }
 
 #[test]

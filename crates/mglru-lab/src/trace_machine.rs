@@ -2,14 +2,13 @@
 //! the cache size, so that a variant of the policy can stand beside flat caches. Writes count as
 //! reads, as they do for a flat cache, and nothing is read ahead: a miss is a page from the device.
 
-use mglru_sim::spec::{GroupSpec, Size};
+use mglru_sim::spec::{GroupSpec, PAGE_SIZE, Size};
 use mglru_sim::{MachineSpec, device::DeviceSpec};
 use mglru_workload::trace::{Access, TraceSpec, TraceWorkload};
-use mglru_workload::{Layout, Op, TaskId, Workload};
 use toml::Table;
 
 use crate::policy;
-use crate::size::PAGE;
+use crate::reads_only::ReadsOnly;
 use crate::trace_cmd::{ReplayRequest, ReplayResult};
 use crate::variant::Variant;
 
@@ -48,11 +47,11 @@ pub fn replay(
         return Err(format!("{name} at {size_pages} pages: ended after {ops} of {requests}"));
     }
     let read_kib = found.counter("pgpgin").unwrap_or(0);
-    Ok(ReplayResult::new(&variant.name, size_pages, read_kib * 1024 / PAGE, requests))
+    Ok(ReplayResult::new(&variant.name, size_pages, read_kib * 1024 / PAGE_SIZE, requests))
 }
 
 fn machine(size_pages: u64) -> MachineSpec {
-    let limit = size_pages.saturating_mul(PAGE);
+    let limit = size_pages.saturating_mul(PAGE_SIZE);
     let group = GroupSpec { max: Size(limit), ..GroupSpec::default() };
     let memory = limit.saturating_mul(2).saturating_add(HEADROOM);
     MachineSpec {
@@ -62,26 +61,6 @@ fn machine(size_pages: u64) -> MachineSpec {
         device: DeviceSpec::preset("ram").unwrap_or_default(),
         groups: [(GROUP.to_string(), group)].into(),
         ..MachineSpec::default()
-    }
-}
-
-/// A trace whose writes are reads.
-struct ReadsOnly(TraceWorkload);
-
-impl Workload for ReadsOnly {
-    fn layout(&self) -> Layout {
-        self.0.layout()
-    }
-
-    fn next(&mut self, task: TaskId) -> Op {
-        match self.0.next(task) {
-            Op::Write { file, off, len } => Op::Read { file, off, len },
-            op => op,
-        }
-    }
-
-    fn string_hash(&self) -> u64 {
-        self.0.string_hash()
     }
 }
 

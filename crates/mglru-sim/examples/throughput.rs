@@ -3,6 +3,9 @@
 //!
 //! `cargo run --release -p mglru-sim --example throughput [CASE…]`
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use mglru::Config;
 use mglru_sim::{MachineSpec, run};
 use mglru_workload::rng::Rng;
@@ -137,9 +140,10 @@ impl Workload for Source {
     }
 }
 
-fn peak_rss() -> u64 {
+/// Host memory of this program, bytes.
+fn rss() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM"));
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
     let kib = line.and_then(|l| l.split_whitespace().nth(1)).and_then(|n| n.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }
@@ -161,7 +165,8 @@ fn measure(case: Case) {
     );
     let spec: MachineSpec = toml::from_str(&text).expect("the case is well formed");
     let source = Source::new(case);
-    let before = peak_rss();
+    let before = rss();
+    let most = AtomicU64::new(before);
     let steady = std::sync::Mutex::new(None);
     let began = cpu_ns();
     let tell = |accesses: u64| {
@@ -169,19 +174,22 @@ fn measure(case: Case) {
         if accesses >= case.pages && steady.is_none() {
             *steady = Some((cpu_ns(), accesses));
         }
+        most.fetch_max(rss(), Relaxed);
     };
     let outcome = run(&spec, Config::default(), Box::new(source), 1, Some(&tell)).expect("runs");
     let (since, at) = steady.into_inner().expect("one thread").unwrap_or((began, 0));
     let rate = (outcome.accesses - at) as f64 * 1e3 / (cpu_ns() - since) as f64;
     let resident = case.pages * case.resident / 100;
-    let bytes = (peak_rss() - before) as f64 / resident as f64;
+    let bytes = (most.load(Relaxed) - before) as f64 / resident as f64;
     if std::env::var_os("COUNTERS").is_some() {
-        println!("{:#?}", outcome.counters.iter().filter(|c| c.1 > 0).collect::<Vec<_>>());
+        let counters = outcome.counters.iter().filter(|c| c.1 > 0);
+        counters.for_each(|(name, value)| println!("{name:32} {value}"));
     }
     let refaults = ["workingset_refault_file", "workingset_refault_anon"]
         .map(|name| outcome.counter(name).unwrap_or(0));
     println!(
-        "{:18} {rate:7.2} M accesses/s  {bytes:6.1} B/resident page  miss {:5.2} %  warm-up {:.1} s",
+        "{:18} {rate:7.2} M accesses/s  {bytes:6.1} B/resident page  miss {:5.2} %  \
+         warm-up {:.1} s",
         case.name,
         100.0 * (refaults[0] + refaults[1]) as f64 / outcome.accesses as f64,
         (since - began) as f64 / 1e9,

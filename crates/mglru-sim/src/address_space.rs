@@ -6,7 +6,7 @@
 //! computed: an anonymous page belongs to one region; a file knows the regions that map it.
 
 use mglru::host::{Backing, PmdView, Va};
-use mglru::types::MmId;
+use mglru::types::{MemcgId, MmId};
 use mglru_workload::{Advice, Content, FileId, RegionId, RegionKind, RegionSpec};
 
 use crate::page_table::{PageTable, TABLE_ENTRIES};
@@ -126,9 +126,17 @@ impl Vma {
 pub struct Mm {
     /// Its name to the policy.
     pub id: MmId,
+    /// The group its page tables are charged to.
+    pub memcg: MemcgId,
     regions: Vec<RegionId>,
     /// Its memory is gone.
     pub dead: bool,
+}
+
+impl Mm {
+    fn new(id: MmId, memcg: MemcgId) -> Self {
+        Self { id, memcg, regions: Vec::new(), dead: false }
+    }
 }
 
 /// All address spaces of the machine.
@@ -141,15 +149,16 @@ pub struct AddressSpaces {
 }
 
 impl AddressSpaces {
-    /// The mappings of a layout; `ids[mm]` names its address spaces to the policy.
-    pub fn new(regions: &[RegionSpec], ids: &[MmId], nr_files: usize) -> Self {
+    /// The mappings of a layout; `ids[mm]` names its address spaces to the policy,
+    /// and says whose they are.
+    pub fn new(regions: &[RegionSpec], ids: &[(MmId, MemcgId)], nr_files: usize) -> Self {
         let mut spaces = Self {
             vmas: regions.iter().map(Vma::new).collect(),
-            mms: ids.iter().map(|&id| Mm { id, regions: Vec::new(), dead: false }).collect(),
-            by_id: vec![None; ids.iter().map(|id| id.index() + 1).max().unwrap_or(0)],
+            mms: ids.iter().map(|&(id, memcg)| Mm::new(id, memcg)).collect(),
+            by_id: vec![None; ids.iter().map(|(id, _)| id.index() + 1).max().unwrap_or(0)],
             file_maps: vec![Vec::new(); nr_files],
         };
-        for (mm, id) in ids.iter().enumerate() {
+        for (mm, (id, _)) in ids.iter().enumerate() {
             spaces.by_id[id.index()] = Some(mm as u32);
         }
         for (region, spec) in regions.iter().enumerate() {
@@ -310,7 +319,7 @@ mod tests {
         let file = RegionKind::File { file: 0, first_page: 100 };
         let regions =
             [region(0, RegionKind::Anon, 2000), region(1, file, 50), region(0, file, 700)];
-        AddressSpaces::new(&regions, &[MmId(4), MmId(7)], 1)
+        AddressSpaces::new(&regions, &[(MmId(4), MemcgId(1)), (MmId(7), MemcgId(2))], 1)
     }
 
     #[test]

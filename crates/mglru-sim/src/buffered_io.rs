@@ -192,6 +192,7 @@ impl Machine {
             self.drop_cached(file, index, folio);
         }
         self.world.files[file as usize].cache.truncate(page);
+        self.world.settle_nodes(file);
         Flow::Done
     }
 
@@ -200,6 +201,7 @@ impl Machine {
         self.world.unmap_file_folio(self.lru.folios_mut(), folio);
         self.lru.remove(folio);
         self.world.files[file as usize].cache.remove(index, None);
+        self.world.settle_nodes(file);
         self.world.uncharge(self.lru.folios(), folio);
         self.lru.free_folio(folio);
     }

@@ -61,8 +61,8 @@ impl Machine {
     }
 
     fn first_try(&mut self, t: usize, soft: bool) -> Page {
-        let (memcg, node) = (self.tasks[t].memcg, self.tasks[t].node);
-        let charged = self.world.memcgs.try_charge(memcg, 1);
+        let node = self.tasks[t].node;
+        let charged = self.charge_one(t);
         if charged.is_ok() {
             if let Some(page) = self.world.alloc_page(node) {
                 self.note_high(t);
@@ -102,7 +102,7 @@ impl Machine {
             return Tried::Gone;
         }
         if !charging.charged {
-            if let Err(full) = self.world.memcgs.try_charge(self.tasks[t].memcg, 1) {
+            if let Err(full) = self.charge_one(t) {
                 charging.scope = Some(full);
                 self.start_reclaim(t, Some(full));
                 return Tried::Again;
@@ -124,7 +124,7 @@ impl Machine {
 
     fn after_reclaim(&mut self, t: usize, charging: &mut Charging, reclaimed: u64) -> Tried {
         let room = match charging.scope {
-            Some(full) => self.world.memcgs.room(full) > 0,
+            Some(full) => self.has_room(full),
             None => self.world.zones.allows(self.tasks[t].node, NORMAL, 1, Mark::Min),
         };
         if room {
@@ -142,6 +142,36 @@ impl Machine {
             RetryStep::Oom => self.kill_for(charging),
             RetryStep::Served | RetryStep::Reclaim => Tried::Again,
         }
+    }
+
+    /// Charges one page, from the task's stock where charges are made in batches.
+    fn charge_one(&mut self, t: usize) -> Result<(), MemcgId> {
+        let (batch, task) = (self.charge_batch, &mut self.tasks[t]);
+        if task.stock > 0 {
+            task.stock -= 1;
+            return Ok(());
+        }
+        if batch > 1 && self.world.memcgs.room(task.memcg) >= batch {
+            self.world.memcgs.charge_anyway(task.memcg, batch);
+            task.stock = batch - 1;
+            return Ok(());
+        }
+        self.world.memcgs.try_charge(task.memcg, 1)
+    }
+
+    /// Is there room in a group, if need be after all stocks were given back?
+    fn has_room(&mut self, full: MemcgId) -> bool {
+        if self.world.memcgs.room(full) == 0 {
+            (0..self.tasks.len()).for_each(|t| self.drain_stock(t));
+        }
+        self.world.memcgs.room(full) > 0
+    }
+
+    /// Gives back what a task charged in advance.
+    pub(crate) fn drain_stock(&mut self, t: usize) {
+        let task = &mut self.tasks[t];
+        let stock = std::mem::take(&mut task.stock);
+        self.world.memcgs.uncharge(task.memcg, stock);
     }
 
     /// Would reclaiming everything reclaimable let an allocation succeed?

@@ -5,7 +5,6 @@ use mglru::types::MemcgId;
 use mglru::{Gfp, Reclaim};
 use mglru_workload::{Control, FileId, GroupId, Knob};
 
-use crate::error::SimError;
 use crate::machine::Machine;
 use crate::memcg::Event;
 use crate::reclaiming::Progress;
@@ -42,7 +41,10 @@ impl Machine {
                 let memcg = self.group(group);
                 self.age(memcg, can_swap, force)
             }
-            Control::Evict { .. } => self.fail(SimError::Unsupported("the `evict` command")),
+            Control::Evict { group, offset, swappiness, nr } => {
+                let memcg = self.group(group);
+                self.evict_generation(memcg, offset, swappiness, nr)
+            }
         }
     }
 
@@ -140,6 +142,7 @@ impl Machine {
             }
         }
         self.world.files[file as usize].cache.drop_shadows();
+        self.world.settle_nodes(file);
     }
 
     /// A task that charged above `memory.high` reclaims before it goes on. `Some`: it must wait.

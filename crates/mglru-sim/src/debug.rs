@@ -19,4 +19,23 @@ impl Machine {
         }
         Flow::Busy
     }
+
+    /// Evicts the generation `offset` after the oldest, and all before it, on every node.
+    pub(crate) fn evict_generation(
+        &mut self,
+        memcg: MemcgId,
+        offset: u32,
+        swappiness: u8,
+        nr: u64,
+    ) -> Flow {
+        let mut left = nr;
+        for node in 0..self.world.zones.nodes() as u8 {
+            let lruvec = self.lru.lruvec_id(memcg, NodeId(node));
+            let seq = self.lru.oldest_seq(lruvec, swappiness).plus(u64::from(offset));
+            let evicted = self.lru.debug_evict(lruvec, seq, swappiness, left, &mut self.world);
+            left -= evicted.unwrap_or(0).min(left);
+        }
+        self.wake_throttled();
+        Flow::Busy
+    }
 }

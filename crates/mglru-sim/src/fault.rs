@@ -17,6 +17,7 @@ use crate::fill::Fill;
 use crate::machine::Machine;
 use crate::page_table::{Maps, PageTable, Pte};
 use crate::readahead::MapAdvice;
+use crate::spec::PAGE_SIZE;
 use crate::swap::Slot;
 use crate::task::{Doing, Fault, Flow, FreshPage};
 
@@ -66,7 +67,12 @@ impl Machine {
     }
 
     fn set_pte(&mut self, fault: Fault, pte: Pte) {
-        self.world.spaces.vma_mut(fault.region).table.set(fault.page, pte);
+        let vma = self.world.spaces.vma_mut(fault.region);
+        let mm = vma.mm;
+        if vma.table.set(fault.page, pte) {
+            let memcg = self.world.spaces.mm(mm).memcg;
+            self.world.take_kernel(memcg, PAGE_SIZE);
+        }
     }
 
     /// A store through a clean entry. The hardware marks anonymous memory dirty by itself; a

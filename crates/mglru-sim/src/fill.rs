@@ -108,6 +108,8 @@ impl Machine {
             self.lru.refault(folio, shadow, in_fault);
         }
         self.world.hold(&self.lru.folios()[folio]);
+        self.world.files[file as usize].owner.get_or_insert(memcg);
+        self.world.settle_nodes(file);
         self.lru.add(folio, entry);
         folio
     }

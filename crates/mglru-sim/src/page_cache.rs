@@ -9,6 +9,8 @@ use mglru::Shadow;
 use mglru::types::FolioId;
 
 const SHADOW: u64 = 1 << 63;
+/// Slots of one node of the tree that real page caches are.
+const NODE_SLOTS: usize = 64;
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub enum Slot {
 pub struct PageCache {
     slots: Vec<u64>,
     cached: u64,
+    /// Slots in use per node.
+    used: Vec<u8>,
+    nodes: u64,
 }
 
 impl PageCache {
@@ -65,6 +70,9 @@ impl PageCache {
         let old = self.get(index);
         debug_assert!(!matches!(old, Slot::Folio(_)), "page {index} is cached already");
         self.grow(index);
+        if old == Slot::Hole {
+            self.use_slot(index);
+        }
         self.slots[index as usize] = u64::from(folio.0) + 1;
         self.cached += 1;
         match old {
@@ -78,18 +86,30 @@ impl PageCache {
         debug_assert!(self.has(index), "page {index} is not cached");
         self.slots[index as usize] = shadow.map_or(0, |s| s.0 | SHADOW);
         self.cached -= 1;
+        if shadow.is_none() {
+            self.unuse_slot(index as usize);
+        }
     }
 
     /// Forgets the shadows from page `from` on; cached pages there must have been removed.
     pub fn truncate(&mut self, from: u64) {
         debug_assert!((from..self.end()).all(|i| !self.has(i)), "cached pages past {from}");
-        self.slots.truncate(usize::try_from(from).unwrap_or(usize::MAX));
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.slots.len());
+        for index in from..self.slots.len() {
+            if self.slots[index] != 0 {
+                self.unuse_slot(index);
+            }
+        }
+        self.slots.truncate(from);
     }
 
     /// Forgets every shadow.
     pub fn drop_shadows(&mut self) {
-        for slot in self.slots.iter_mut().filter(|slot| **slot & SHADOW != 0) {
-            *slot = 0;
+        for index in 0..self.slots.len() {
+            if self.slots[index] & SHADOW != 0 {
+                self.slots[index] = 0;
+                self.unuse_slot(index);
+            }
         }
     }
 
@@ -112,6 +132,26 @@ impl PageCache {
     /// Pages cached.
     pub fn cached(&self) -> u64 {
         self.cached
+    }
+
+    /// Nodes of 64 slots that hold a page or a shadow.
+    pub fn nodes(&self) -> u64 {
+        self.nodes
+    }
+
+    fn use_slot(&mut self, index: u64) {
+        let node = index as usize / NODE_SLOTS;
+        if node >= self.used.len() {
+            self.used.resize(node + 1, 0);
+        }
+        self.nodes += u64::from(self.used[node] == 0);
+        self.used[node] += 1;
+    }
+
+    fn unuse_slot(&mut self, index: usize) {
+        let used = &mut self.used[index / NODE_SLOTS];
+        *used -= 1;
+        self.nodes -= u64::from(*used == 0);
     }
 
     /// One past the last slot in use.
@@ -155,7 +195,12 @@ mod tests {
         cache.insert(1, FolioId(1));
         cache.insert(8, FolioId(8));
         cache.remove(8, Some(Shadow(77)));
+        assert_eq!(cache.nodes(), 1);
+        cache.insert(200, FolioId(2));
+        cache.remove(200, Some(Shadow(1)));
+        assert_eq!(cache.nodes(), 2);
         cache.truncate(2);
+        assert_eq!(cache.nodes(), 1);
         assert_eq!((cache.get(8), cache.end()), (Slot::Hole, 2));
         assert!(cache.has(1));
     }

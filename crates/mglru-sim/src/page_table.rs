@@ -160,14 +160,23 @@ impl PageTable {
         Pte(self.entries[page as usize])
     }
 
-    /// Replaces the entry of a page; a present young one makes its PMD young.
-    pub fn set(&mut self, page: u32, pte: Pte) {
+    /// Replaces the entry of a page; a present young one makes its PMD young. `true`: this is the
+    /// first entry of its table.
+    pub fn set(&mut self, page: u32, pte: Pte) -> bool {
         let old = Pte(std::mem::replace(&mut self.entries[page as usize], pte.0));
         let ((was_in, was_out), (is_in, is_out)) = (old.counts(), pte.counts());
         self.resident = self.resident + is_in - was_in;
         self.swapped = self.swapped + is_out - was_out;
         let young = if pte.is_young() { YOUNG } else { 0 };
-        self.tables[(page >> TABLE_SHIFT) as usize] |= POPULATED | young;
+        let table = &mut self.tables[(page >> TABLE_SHIFT) as usize];
+        let first = *table == 0;
+        *table |= POPULATED | young;
+        first
+    }
+
+    /// Tables that were ever populated.
+    pub fn populated(&self) -> u64 {
+        self.tables.iter().filter(|&&table| table != 0).count() as u64
     }
 
     /// Clears the accessed bit and tells what the entry was before.

@@ -76,6 +76,7 @@ impl Machine {
             groups,
             readahead_max: u64::from(spec.readahead_pages()),
             fault_around: spec.fault_around_pages(),
+            charge_batch: u64::from(spec.charge_batch),
             quantum: spec.quantum_ns,
             page_ns: spec.costs.resident(1),
             syncing: Vec::new(),
@@ -154,7 +155,8 @@ fn add_spaces(layout: &Layout, groups: &[MemcgId], lru: &mut Lru, world: &mut Wo
         .map(|mm| {
             let first = layout.tasks.iter().find(|task| task.mm == mm);
             let group = first.and_then(|task| task.group);
-            lru.add_mm(group.map_or(MemcgId::ROOT, |group| groups[group as usize]))
+            let memcg = group.map_or(MemcgId::ROOT, |group| groups[group as usize]);
+            (lru.add_mm(memcg), memcg)
         })
         .collect();
     world.spaces = AddressSpaces::new(&layout.regions, &ids, layout.files.len());

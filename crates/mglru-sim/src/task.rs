@@ -167,6 +167,8 @@ pub struct Task {
     pub reclaim: Option<Box<Reclaim>>,
     /// The file it writes back.
     pub scan: Option<FileScan>,
+    /// Pages charged in advance.
+    pub stock: u64,
     /// Pages dirtied since it last asked whether it must slow down.
     pub dirtied: u32,
     /// The dirty limit holds it.
@@ -200,6 +202,7 @@ impl Task {
             charging: None,
             reclaim: None,
             scan: None,
+            stock: 0,
             dirtied: 0,
             held_dirty: false,
             over_high: 0,

@@ -7,6 +7,7 @@ use mglru_workload::RegionId;
 use crate::address_space::Owner;
 use crate::machine::Machine;
 use crate::page_table::{Maps, Pte};
+use crate::spec::PAGE_SIZE;
 use crate::swap::Slot;
 
 impl Machine {
@@ -14,6 +15,9 @@ impl Machine {
     pub(crate) fn unmap(&mut self, region: RegionId) {
         let pages = self.world.spaces.vma(region).table.pages();
         self.zap(region, 0, pages);
+        let vma = self.world.spaces.vma(region);
+        let (memcg, tables) = (self.world.spaces.mm(vma.mm).memcg, vma.table.populated());
+        self.world.give_kernel(memcg, tables * PAGE_SIZE);
         self.world.spaces.unmap(region);
     }
 

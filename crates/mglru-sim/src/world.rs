@@ -7,6 +7,7 @@
 mod evict;
 mod harvest;
 mod host;
+mod kernel_memory;
 mod memory;
 
 use mglru::types::{LruvecId, MemcgId, Nanos, NodeId};
@@ -30,6 +31,7 @@ use crate::task::FreshPage;
 use crate::writeback::Writeback;
 use crate::zones::Zones;
 
+use self::kernel_memory::KernelMemory;
 pub use self::memory::Held;
 use self::memory::SlotUse;
 
@@ -47,6 +49,10 @@ pub struct File {
     pub cache: PageCache,
     /// The one open descriptor, shared by all that read it.
     pub descriptor: FileState,
+    /// The group that first cached a page of it: its nodes are charged there.
+    pub owner: Option<MemcgId>,
+    /// Nodes of the page cache that are charged.
+    nodes: u64,
 }
 
 impl File {
@@ -110,6 +116,7 @@ pub struct World {
     pub events: Events,
     nr_nodes: u32,
     held: Vec<Held>,
+    kernel: KernelMemory,
     slots: Vec<SlotUse>,
     pool: Vec<FreshPage>,
     files_disk: Disk,
@@ -141,6 +148,7 @@ impl World {
             events: Events::default(),
             nr_nodes: spec.nodes,
             held: Vec::new(),
+            kernel: KernelMemory::new(spec.charge_kernel),
             slots: Vec::new(),
             pool: Vec::new(),
             files_disk: Disk::new(Device::new(spec.device.clone(), lane(0))),

@@ -23,6 +23,9 @@ const SPREAD: u64 = 0x61C8_8646_80B5_83EB;
 /// Accesses handed out at once.
 const BATCH: u64 = 16;
 const PHASES: [&str; 2] = ["ramp", "run"];
+const CLASSES: [&str; 3] = ["read", "write", "ramp"];
+/// Class of accesses that are not measured.
+const RAMP: u8 = 2;
 
 /// Which block comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -252,6 +255,7 @@ struct FioJob {
 enum Stage {
     Start,
     Ramp,
+    /// The ramp is over for all jobs; the first one marks the run, the others wait for it.
     Gate,
     Run,
 }
@@ -294,7 +298,7 @@ impl FioWorkload {
                 job.stage = Stage::Run;
                 out.extend(mark(1));
                 // The wait is no part of the first access's latency.
-                out.extend((self.params.ramp_operations > 0).then_some(Op::End { class: 2 }));
+                out.extend([Op::Barrier { id: 1 }, Op::End { class: RAMP }]);
             }
             Stage::Run if job.left[1] == 0 => out.push(Op::Done),
             Stage::Ramp => self.access(id, 0, out),
@@ -313,7 +317,8 @@ impl FioWorkload {
         if self.params.cpu_ns > 0 {
             out.push(Op::Compute { ns: self.params.cpu_ns });
         }
-        out.push(Op::End { class: u8::from(write) });
+        let class = if stage == 0 { RAMP } else { u8::from(write) };
+        out.push(Op::End { class });
         if self.params.think_ns > 0 {
             out.push(Op::Think { ns: self.params.think_ns });
         }
@@ -322,10 +327,9 @@ impl FioWorkload {
 
 impl Workload for FioWorkload {
     fn layout(&self) -> Layout {
-        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let mut layout = Layout {
-            classes: owned(&["read", "write", "ramp"]),
-            phases: owned(&PHASES),
+            classes: CLASSES.map(String::from).to_vec(),
+            phases: PHASES.map(String::from).to_vec(),
             ..Layout::default()
         };
         self.params.declare_files(&mut layout);

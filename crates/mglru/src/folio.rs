@@ -43,7 +43,8 @@ bits! {
     DIRTY = 12,
     /// Being written.
     WRITEBACK = 13,
-    /// To the tail of the oldest list as soon as its writeback ends.
+    /// To the tail of the oldest list as soon as its writeback ends. The same bit is the mark of a
+    /// readahead window, see [`Bit::READAHEAD`].
     RECLAIM = 14,
     /// Swap-backed: belongs to the anon type.
     SWAPBACKED = 15,
@@ -57,12 +58,17 @@ bits! {
     DROPBEHIND = 19,
     /// Mapped executable by somebody.
     EXEC = 20,
-    /// The first page of an asynchronous readahead window.
-    READAHEAD = 21,
     /// Taken off its list by a reclaimer.
     ISOLATED = 22,
     /// Free for the host's own use.
     HOST = 23,
+}
+
+impl Bit {
+    /// Reading this page starts the next readahead window. It is [`Bit::RECLAIM`] under another
+    /// name, as in Linux, and means readahead only while no writeback is pending: a dirty folio that
+    /// reclaim has marked and nobody writes starts a window that nobody asked for when it is read.
+    pub const READAHEAD: Self = Self::RECLAIM;
 }
 
 const GEN_MASK: u32 = 0b111;

@@ -244,10 +244,8 @@ impl Lru {
         work.scanned += out.scanned;
         work.left -= out.scanned as i64;
         let served = !self.config.patches.p04 && work.scanned >= work.want;
-        work.ended = out.scanned == 0
-            || root_is_done
-            || served
-            || self.is_enough(ctl, work.lruvec, host);
+        work.ended =
+            out.scanned == 0 || root_is_done || served || self.is_enough(ctl, work.lruvec, host);
         MglruStep::Evicted {
             held: out.held,
             judged: out.judged,

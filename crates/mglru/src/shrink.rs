@@ -335,6 +335,7 @@ impl Reclaim {
             },
         };
         if !waiting.is_empty() {
+            lru.hold_isolated(member.lruvec, &waiting, true);
             self.waiting = (member.lruvec, waiting);
         }
         if let Some(step) = throttle.and_then(|reason| self.sleep(lru, node, reason)) {
@@ -455,10 +456,12 @@ impl Reclaim {
         }
         let lruvec = *lruvec;
         let mut list = core::mem::take(folios);
+        lru.hold_isolated(lruvec, &list, false);
         let manner = Manner { lruvec, walking: false, ignore_references: false };
         let scanned = list.len() as u32;
         let done = lru.process(&mut self.ctl, &mut list, manner, host);
         self.ctl.reclaimed += done.freed;
+        lru.hold_isolated(lruvec, &done.waiting, true);
         self.waiting = (lruvec, done.waiting);
         if lru.config.is_mglru() {
             lru.return_survivors(&mut list, None);

@@ -5,7 +5,7 @@ use crate::folio::Bit;
 use crate::lru::Lru;
 use crate::reclaim_control::Control;
 use crate::stats::Counter;
-use crate::types::{FolioId, Nanos, NodeId};
+use crate::types::{FolioId, LruvecId, Nanos, NodeId};
 
 /// What a reclaimer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +91,18 @@ impl Lru {
         }
         let stuck = ctl.priority == 1 && ctl.reclaimed == 0;
         (stuck && !ctl.is_kswapd() && !ctl.is_cgroup()).then_some(Throttle::Noprogress)
+    }
+
+    /// Folios stay isolated between two steps while a reclaimer waits for their writeback; the
+    /// other reclaimers of the lruvec feel it (classic). Their return lets those go on.
+    pub(crate) fn hold_isolated(&mut self, id: LruvecId, folios: &[FolioId], held: bool) {
+        let lruvec = &mut self.lruvecs[id.index()];
+        for &folio in folios {
+            let folio = &self.folios[folio];
+            let isolated = &mut lruvec.classic.isolated[folio.lru_type().index()];
+            *isolated = if held { *isolated + folio.pages() } else { *isolated - folio.pages() };
+        }
+        self.nodes[lruvec.node.index()].wakes.isolated |= !held;
     }
 
     /// Is the folio still being written?

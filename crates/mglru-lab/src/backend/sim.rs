@@ -1,6 +1,7 @@
 //! The simulated machine as a backend: sections to [`MachineSpec`], workload and configuration;
 //! what the machine says to an [`Outcome`].
 
+mod bound;
 mod measured;
 mod workload;
 
@@ -14,10 +15,10 @@ use mglru_workload::WorkloadSpec;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
+use self::bound::Bound;
 use self::workload::Source;
 use super::{Backend, Job, Outcome, Progress, Sections};
 use crate::error::KeyError;
-use crate::limits::Limits;
 use crate::policy;
 use crate::typed;
 use crate::variant::Variant;
@@ -27,6 +28,12 @@ const ANY_SEED: u64 = 1;
 
 /// The simulated machine.
 pub struct Sim;
+
+struct BoundJob {
+    bound: Bound,
+    source: Source,
+    scale: f64,
+}
 
 struct SimJob {
     machine: MachineSpec,
@@ -41,7 +48,7 @@ impl Backend for Sim {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        policy::variants()
+        policy::variants().into_iter().chain(bound::variants()).collect()
     }
 
     fn switches(&self) -> Vec<(String, String)> {
@@ -54,16 +61,21 @@ impl Backend for Sim {
     }
 
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
-        let config = policy::config(&sections.reclaim, variant)?;
-        let machine = machine(&sections.machine, sections.scale, &sections.groups)?;
+        let config = policy::config(&sections.reclaim, &bound::policed(variant))?;
         let source = Source::parse(&sections.workload)?;
+        let groups = groups(&sections.groups, &source)?;
+        let machine = machine(&sections.machine, sections.scale, &groups)?;
         let layout = source.build(ANY_SEED, sections.scale)?.layout();
         let known: Vec<&str> = layout.groups.iter().map(|g| g.name.as_str()).collect();
-        if let Some(name) = sections.groups.keys().find(|name| !known.contains(&name.as_str())) {
+        if let Some(name) = groups.keys().find(|name| !known.contains(&name.as_str())) {
             let problem = format!("the workload has no such group (it has: {})", known.join(", "));
             return Err(KeyError::key(format!("groups.{name}"), problem));
         }
-        Ok(Arc::new(SimJob { machine, config, source, scale: sections.scale }))
+        let scale = sections.scale;
+        if let Some(bound) = Bound::of(variant, &machine, &layout)? {
+            return Ok(Arc::new(BoundJob { bound, source, scale }));
+        }
+        Ok(Arc::new(SimJob { machine, config, source, scale }))
     }
 }
 
@@ -80,15 +92,53 @@ impl Job for SimJob {
         let found = mglru_sim::run(machine, config, workload, seed, Some(&report));
         let found = found.map_err(|e| e.to_string())?;
         self.source.check_complete(&found)?;
-        measured::outcome(&found)
+        let mut outcome = measured::outcome(&found)?;
+        if self.source.is_trace() && self.machine.readahead_kb == 0 {
+            measured::add_misses(&mut outcome);
+        }
+        Ok(outcome)
     }
+}
+
+impl Job for BoundJob {
+    fn switches(&self) -> IndexMap<String, Json> {
+        IndexMap::new()
+    }
+
+    fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
+        let mut workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
+        let found = self.bound.run(&mut *workload, seed, progress)?;
+        self.source.check_complete(&found)?;
+        let mut outcome = measured::timeless(&found)?;
+        if self.source.is_trace() {
+            measured::add_misses(&mut outcome);
+        }
+        Ok(outcome)
+    }
+}
+
+/// The plan's limits with the one the workload itself sets.
+fn groups(
+    planned: &IndexMap<String, GroupSpec>,
+    source: &Source,
+) -> Result<IndexMap<String, GroupSpec>, KeyError> {
+    let mut groups = planned.clone();
+    if let Some((name, limit)) = source.limit() {
+        let group = groups.entry(name.to_string()).or_default();
+        if group.max != Size::MAX {
+            let problem = format!("contradicts groups.{name}.memory.max; give one of them");
+            return Err(KeyError::key("workload.cache", problem));
+        }
+        group.max = limit;
+    }
+    Ok(groups)
 }
 
 /// Reads, scales and checks the machine.
 fn machine(
     table: &Table,
     scale: f64,
-    groups: &IndexMap<String, Limits>,
+    groups: &IndexMap<String, GroupSpec>,
 ) -> Result<MachineSpec, KeyError> {
     if table.contains_key("groups") {
         let problem = "limits stand in [groups.\"/name\"], outside [machine]";
@@ -96,19 +146,8 @@ fn machine(
     }
     let spec: MachineSpec = typed::from_table(table.clone()).map_err(|e| e.within("machine"))?;
     let mut spec = spec.scaled(scale);
-    spec.groups = groups.iter().map(|(name, limits)| (name.clone(), group(limits))).collect();
+    spec.groups = groups.iter().map(|(name, group)| (name.clone(), group.clone())).collect();
     spec.check().map_err(spec_error)
-}
-
-fn group(limits: &Limits) -> GroupSpec {
-    GroupSpec {
-        min: Size(limits.min),
-        low: Size(limits.low),
-        high: Size(limits.high),
-        max: Size(limits.max),
-        swap_max: Size(limits.swap_max),
-        swappiness: limits.swappiness,
-    }
 }
 
 fn spec_error(error: SpecError) -> KeyError {

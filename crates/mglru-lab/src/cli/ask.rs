@@ -37,10 +37,15 @@ pub struct Asked {
     #[arg(long, value_name = "V")]
     pub base: Option<String>,
     /// Number of seeds [default: the plan's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS)
+    )]
     pub seeds: Option<u64>,
     /// Scale of workload and limits: 1/64 or 0.015625 [default: the plan's]
-    #[arg(long, value_name = "F", value_parser = scale::parse)]
+    #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale::parse)]
     pub scale: Option<f64>,
     /// Set a key of the plan (repeatable), such as workload.theta=0.9; a list is a sweep
     #[arg(long = "set", value_name = "KEY=VALUE")]

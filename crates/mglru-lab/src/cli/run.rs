@@ -24,7 +24,12 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 pub(super) struct Output {
     /// Runs at a time [default: one per CPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
     jobs: Option<u16>,
     /// Form of the result on stdout
     #[arg(long, value_enum, default_value_t = Format::Table)]

@@ -58,6 +58,21 @@ impl Policy {
         }
     }
 
+    /// What it is, for lists.
+    pub fn about(self) -> &'static str {
+        match self {
+            Policy::Lru => "least recently used",
+            Policy::Fifo => "first in, first out",
+            Policy::Clock => "one reference bit",
+            Policy::Sieve => "SIEVE",
+            Policy::S3Fifo => "S3-FIFO",
+            Policy::Arc => "ARC",
+            Policy::Min => "Belady's optimum",
+            Policy::MinBypass => "the optimum that may refuse a page",
+            Policy::Random => "random replacement",
+        }
+    }
+
     /// How an optimum treats missing pages; nothing for policies that know only the past.
     pub fn bypass(self) -> Option<Bypass> {
         match self {

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use crate::size::{self, PAGE};
+use mglru_sim::spec::{PAGE_SIZE, Size};
 
 /// Decimals a percentage may have.
 const DECIMALS_MAX: usize = 6;
@@ -26,6 +26,13 @@ const WHOLE: u64 = 100 * 10u64.pow(DECIMALS_MAX as u32);
 pub struct BadCapacity {
     text: String,
     expected: &'static str,
+}
+
+impl BadCapacity {
+    /// What would have been one.
+    pub fn expected(&self) -> String {
+        format!("expected {}", self.expected)
+    }
 }
 
 impl Capacity {
@@ -64,11 +71,12 @@ impl FromStr for Capacity {
         let pages = if is_number(text) {
             text.parse().map_err(|_| bad("fewer than 2^64 pages"))?
         } else {
-            let bytes = size::parse(text).map_err(|_| bad("bytes with a unit, such as 64MiB"))?;
-            if bytes % PAGE != 0 {
+            let size: Result<Size, _> = text.parse();
+            let Size(bytes) = size.map_err(|_| bad("bytes with a unit, such as 64MiB"))?;
+            if bytes % PAGE_SIZE != 0 {
                 return Err(bad("a multiple of the page size, 4096 bytes"));
             }
-            bytes / PAGE
+            bytes / PAGE_SIZE
         };
         if pages == 0 { Err(bad("at least one page")) } else { Ok(Capacity::Pages(pages)) }
     }

@@ -26,10 +26,11 @@ fn mixture(limit: &str) -> (Script, String) {
         script.task(mm, Some(group), ops);
     }
     let machine = format!(
-        "memory = \"256MiB\"\ncpus = 2\nreadahead_kb = 32\nswap = {{ kind = \"zram\", size = \"64MiB\" }}\n\
-         [groups.\"/a\"]\nmemory.max = \"{limit}\"\n"
+        "memory = \"256MiB\"\ncpus = 2\nreadahead_kb = 32\n\
+         swap = {{ kind = \"zram\", size = \"64MiB\" }}\n\
+         [groups.\"/a\"]\n\"memory.max\" = \"{limit}\"\n"
     );
-    (script, machine.replace("memory.max", "\"memory.max\""))
+    (script, machine)
 }
 
 #[test]

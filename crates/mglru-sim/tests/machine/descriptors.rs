@@ -1,4 +1,5 @@
-//! Files through descriptors: readahead, what counts as an access, fault-around (experiments §0.6).
+//! Files through descriptors: readahead, what counts as an access, fault-around (experiments
+//! §0.6).
 
 use mglru_workload::{Advice, Op, RegionKind};
 

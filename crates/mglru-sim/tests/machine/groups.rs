@@ -21,7 +21,8 @@ fn two_groups(limits: &str) -> [u64; 2] {
 
 #[test]
 fn each_group_keeps_to_its_own_limit() {
-    let limits = "groups.\"/a\" = { \"memory.max\" = \"2MiB\" }\ngroups.\"/b\" = { \"memory.max\" = \"4MiB\" }";
+    let limits = "groups.\"/a\" = { \"memory.max\" = \"2MiB\" }\n\
+                  groups.\"/b\" = { \"memory.max\" = \"4MiB\" }";
     let [a, b] = two_groups(limits);
     assert!(a <= 2 * MIB && a > 2 * MIB - 64 * PAGE, "{a}");
     assert!(b <= 4 * MIB && b > 4 * MIB - 64 * PAGE, "{b}");
@@ -138,4 +139,61 @@ fn reclaim_shows_as_pressure() {
     let some = outcome.groups[1].pressure.some;
     assert!(some > 0 && some < outcome.virtual_ns / 2, "{some} of {}", outcome.virtual_ns);
     assert!(outcome.groups[0].pressure.some >= some);
+}
+
+#[test]
+fn the_debug_commands_age_and_evict() {
+    let mut script = Script::default();
+    let group = script.group("/a", None);
+    let file = script.file(4 * MIB);
+    let reads = (0..1024).map(|p| read(file, p, 1));
+    let age = Op::Control(Control::Age { group, can_swap: true, force: true });
+    let evict = |offset| Control::Evict { group, offset, swappiness: 60, nr: 300 };
+    let rest = [age, age, Op::Control(evict(0)), Op::Control(evict(3))];
+    script.task(0, Some(group), reads.chain(rest).collect());
+    let outcome = script.run(&spec("readahead_kb = 0"), "after");
+    assert_eq!(outcome.counter("aging_passes"), Some(2));
+    // The youngest generations cannot be evicted: only the first request is met.
+    let left = outcome.stat("/a", "file").unwrap() / PAGE;
+    assert!((1024 - 364..=1024 - 300).contains(&left), "{left}");
+}
+
+#[test]
+fn page_tables_and_page_cache_nodes_are_charged_where_asked() {
+    let mut script = Script::default();
+    let group = script.group("/a", None);
+    let anon = script.anon(0, 1024);
+    let file = script.file(MIB);
+    let full = script.phase("full");
+    let touched = [touch_all(anon, 513, true), (0..256).map(|p| read(file, p, 1)).collect()];
+    let end = [full, Op::Unmap { region: anon }, Op::Truncate { file, len: 0 }];
+    script.task(0, Some(group), touched.concat().into_iter().chain(end).collect());
+    let (machine, outcome) = script.end(&spec("charge_kernel = true"), "after");
+    let (_, full) =
+        outcome.phases[0].snapshot.groups[1].stat.iter().find(|s| s.0 == "kernel").unwrap();
+    // Two page tables, and four nodes of 576 bytes.
+    assert_eq!(*full, 3 * PAGE);
+    assert_eq!(outcome.stat("/a", "memory.current"), Some(0));
+    assert_eq!(machine.world.zones.free_pages(), machine.world.zones.managed_pages());
+}
+
+#[test]
+fn charges_in_batches_are_given_back() {
+    let run = |batch: u32| {
+        let mut script = Script::default();
+        let group = script.group("/a", None);
+        let file = script.file(8 * MIB);
+        let reads = pages(1, 2048, 4000).into_iter().map(|p| read(file, u64::from(p), 1));
+        script.task(0, Some(group), reads.collect());
+        let text = format!(
+            "readahead_kb = 0\ncharge_batch = {batch}\n\
+             groups.\"/a\" = {{ \"memory.max\" = \"4MiB\" }}"
+        );
+        script.run(&spec(&text), "after")
+    };
+    let outcome = run(64);
+    assert_eq!(outcome.stat("/a", "memory.current"), outcome.stat("/a", "file"));
+    assert!(outcome.stat("/a", "memory.peak").unwrap() <= 4 * MIB);
+    let [single, batched] = [run(0), outcome].map(|o| o.groups[1].events.max);
+    assert!(batched <= single && batched > 0, "{batched} {single}");
 }

@@ -84,8 +84,23 @@ fn phases_are_marked_once_and_all_operations_done() {
     let all = jobs.concat();
     assert_eq!((count(&all, Op::Mark { phase: 0 }), count(&all, Op::Mark { phase: 1 })), (1, 1));
     assert_eq!(count(&all, Op::Barrier { id: 0 }), 3);
-    assert_eq!(count(&all, Op::End { class: 0 }), 1100);
+    // Accesses of the ramp are a class of their own, and so is each job's wait for the others.
+    assert_eq!(count(&all, Op::End { class: RAMP }), 100 + 3);
+    assert_eq!(count(&all, Op::End { class: 0 }), 1000);
     assert_eq!(jobs[0][0], Op::Mark { phase: 0 });
+}
+
+#[test]
+fn nothing_is_measured_before_the_run_is_marked() {
+    for ramp_operations in [0, 100] {
+        let (jobs, _) = run(&FioParams { ramp_operations, ..small() });
+        for (id, ops) in jobs.iter().enumerate() {
+            let gate = ops.iter().position(|op| *op == Op::Barrier { id: 1 }).unwrap();
+            let first = ops.iter().position(|op| *op == Op::End { class: 0 }).unwrap();
+            assert!(gate < first);
+            assert_eq!(ops[..gate].contains(&Op::Mark { phase: 1 }), id == 0);
+        }
+    }
 }
 
 #[test]

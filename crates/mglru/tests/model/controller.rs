@@ -89,8 +89,7 @@ impl Controller {
     /// K614: type by summed rates.
     pub fn choose_k614(&self, swappiness: u64) -> (usize, usize) {
         let s = swappiness;
-        let file = s <= 1
-            || s < 200 && prefer_pv(self.sum(ANON, s), self.sum(FILE, 200 - s));
+        let file = s <= 1 || s < 200 && prefer_pv(self.sum(ANON, s), self.sum(FILE, 200 - s));
         let t = usize::from(file);
         (t, self.own_limit(false, t))
     }

@@ -135,18 +135,18 @@ impl Naive {
             if k612 || !saturated {
                 self.controller.protected[t][tier] += page.n;
             }
-            self.to_next(key, t, zone, k612);
+            self.push_to_next(key, t, zone, k612);
             return true;
         }
         if zone > sc.reclaim_idx {
-            self.to_next(key, t, zone, true);
+            self.push_to_next(key, t, zone, true);
             return true;
         }
         let dirty_file = t == FILE && page.dirty;
         if self.config.patches.p09 || !(page.writeback || dirty_file || k612 && page.locked) {
             return false;
         }
-        self.to_next(key, t, zone, false);
+        self.push_to_next(key, t, zone, false);
         self.pages.get_mut(&key).unwrap().reclaim = true;
         if dirty_file {
             sc.file_taken += page.n;
@@ -155,7 +155,7 @@ impl Naive {
         true
     }
 
-    fn to_next(&mut self, key: Key, t: usize, zone: usize, tail: bool) {
+    fn push_to_next(&mut self, key: Key, t: usize, zone: usize, tail: bool) {
         self.unlink(key);
         self.forget_accesses(key);
         let next = self.min_seq[t] + 1;

@@ -211,7 +211,9 @@ impl Naive {
 
     /// Off whatever list it is on.
     pub fn unlink(&mut self, key: Key) {
-        for list in self.lists[self.min_seq[0].min(self.min_seq[1])..].iter_mut().flatten().flatten() {
+        for list in
+            self.lists[self.min_seq[0].min(self.min_seq[1])..].iter_mut().flatten().flatten()
+        {
             list.retain(|&k| k != key);
         }
     }

@@ -93,9 +93,7 @@ impl Pair {
             }
             86 => Input::Low([0, 40, 200][self.draw(3) as usize]),
             87..94 => Input::Memcg { pages: 1 + self.draw(80), io: self.draw(5) > 0 },
-            94..98 => {
-                Input::Direct { zone: 2 + self.draw(2) as u8, io: self.draw(5) > 0 }
-            }
+            94..98 => Input::Direct { zone: 2 + self.draw(2) as u8, io: self.draw(5) > 0 },
             _ => Input::Proactive(1 + self.draw(200)),
         }
     }

@@ -116,8 +116,7 @@ fn mapped(variant: &str, n: u64) -> (World, MemcgId, MmId, Vec<FolioId>) {
     let mut world = World::variant(variant);
     let g = world.group(MemcgId::ROOT);
     let mm = world.mm(g);
-    let folios: Vec<FolioId> =
-        (0..n).map(|i| world.fault_nth(FolioKind::Anon, g, mm, i)).collect();
+    let folios: Vec<FolioId> = (0..n).map(|i| world.fault_nth(FolioKind::Anon, g, mm, i)).collect();
     for &folio in &folios {
         world.rest(folio);
     }

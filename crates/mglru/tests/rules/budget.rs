@@ -61,7 +61,7 @@ fn v7_reaches_a_tiny_lruvec_as_the_priority_drops() {
     let mut world = World::variant("after");
     let g = world.group(MemcgId::ROOT);
     world.files(g, 40);
-    assert_eq!(world.reclaim(g, 32), 36, "40 >> 5, 39 >> 4, 37 >> 3, 33 >> 2, 25 >> 1, 13");
+    assert_eq!(world.reclaim(g, 32), 40, "40 >> 5, 39 >> 4, 37 >> 3, 33 >> 2, 25 >> 1, 13");
 }
 
 #[test]
@@ -90,17 +90,15 @@ fn protected_folios_use_the_budget_up() {
 
 #[test]
 fn batches_are_of_64_after_p06_and_of_4096_before() {
-    for (p06, largest) in [("true", 64), ("false", 100)] {
+    // Isolation stops at 64 pages anyway: the cap shows in what is only sorted.
+    for (p06, largest) in [("true", 64), ("false", 200)] {
         let mut world = World::with("after", &[("p06", p06)]);
         let g = world.group(MemcgId::ROOT);
+        world.toy.groups[g.index()].swappiness = 0;
         for folio in world.files(g, 200) {
-            world.lru.accessed(folio);
-        }
-        world.lru.offline_memcg(g);
-        // Isolation stops at 64 pages anyway: the cap shows in what is only sorted.
-        for folio in world.lru.folios().iter().map(|(id, _)| id).take(100).collect::<Vec<_>>() {
             (0..5).for_each(|_| world.lru.accessed(folio));
         }
+        world.lru.offline_memcg(g);
         let mut reclaim = Reclaim::memcg(g, 1 << 30, Gfp::default());
         while world.counter(mglru::Counter::Pgrefill) == 0 {
             assert_eq!(world.step(&mut reclaim), None);

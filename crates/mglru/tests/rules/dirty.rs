@@ -33,9 +33,9 @@ fn before_p09_a_dirty_folio_is_diverted_to_the_next_generation_with_a_mark() {
 
 #[test]
 fn after_p09_a_dirty_folio_is_isolated_marked_and_activated() {
-    let Scene { mut world, g, folios } = files("after", &[], 1, 3);
+    let Scene { mut world, g, folios } = files("after", &[], 1, 10);
     world.lru.accessed(folios[0]);
-    world.evict(g, 4);
+    world.evict(g, 3);
     assert_eq!(world.age_of(g, folios[0]), 1);
     assert!(world.has(folios[0], Bit::RECLAIM) && world.has(folios[0], Bit::REFERENCED));
     assert_eq!(world.counter(Counter::NrVmscanImmediateReclaim), 1);
@@ -53,7 +53,7 @@ fn after_p09_a_dirty_workingset_folio_goes_to_the_youngest_generation() {
 
 #[test]
 fn a_folio_under_writeback_is_marked_and_activated() {
-    let Scene { mut world, g, folios } = files("after", &[], 0, 4);
+    let Scene { mut world, g, folios } = files("after", &[], 0, 10);
     world.lru.start_writeback(folios[0]);
     world.evict(g, 3);
     assert!(world.has(folios[0], Bit::RECLAIM));
@@ -88,8 +88,9 @@ fn before_p10_the_flusher_is_woken_once_at_the_end_of_the_loop() {
     let Scene { mut world, g, .. } = files("before", &[], 10, 0);
     world.reclaim(g, 32);
     assert!(world.toy.flusher_wakes > 0);
-    let Scene { mut world, g, .. } = files("before", &[], 4000, 200);
+    let Scene { mut world, g, folios } = files("before", &[], 0, 8192);
     world.checks_steps = false;
+    folios.iter().skip(1).step_by(2).for_each(|&f| world.lru.set_dirty(f));
     world.reclaim(g, 32);
     assert_eq!(world.toy.flusher_wakes, 0, "clean file pages were met in the same visit");
 }

@@ -147,7 +147,7 @@ fn p06p_stays_with_a_type_that_was_scanned() {
 #[test]
 fn before_p05_the_other_type_is_tried_when_a_scan_only_sorted() {
     let (mut world, g) = protected_file("before", &[]);
-    world.reclaim(g, 4);
+    world.evict(g, 4);
     assert_eq!(world.counter(Counter::PgstealAnon), 4);
 }
 
@@ -292,6 +292,7 @@ fn a_queued_swap_write_is_waited_for_young_and_rotated_when_done() {
     assert!(world.has(folio, Bit::WRITEBACK) && world.has(folio, Bit::RECLAIM));
     assert_eq!((world.age_of(g, folio), world.counter(Counter::NrVmscanWrite)), (1, 1));
     world.end_writeback(folio);
-    assert_eq!(world.age_of(g, folio), 3);
+    assert_eq!(world.counter(Counter::Pgrotated), 1);
+    world.age(g);
     assert_eq!(world.evict(g, 1), 1, "clean now");
 }

@@ -110,12 +110,10 @@ impl Host for Toy {
 
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
         let f = folios[folio];
-        self.freed.push(Freed {
-            owner: f.owner,
-            lru_type: f.lru_type(),
-            pages: f.pages(),
-            shadow,
-        });
+        assert!(!f.is_mapped() && self.places(folio).is_empty(), "I7: freed while mapped");
+        assert!(!f.flags.has_any([Bit::DIRTY, Bit::WRITEBACK]), "I8: freed before it is durable");
+        assert!(!f.flags.has_any([Bit::PINNED, Bit::LOCKED]), "I7: freed while somebody has it");
+        self.freed.push(Freed { owner: f.owner, lru_type: f.lru_type(), pages: f.pages(), shadow });
         let group = self.lruvec_groups[f.lruvec.index()];
         self.groups[group].charged -= f.pages();
         self.stored.remove(&folio);

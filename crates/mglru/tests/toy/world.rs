@@ -28,7 +28,13 @@ impl World {
     /// An empty machine under these rules.
     pub fn new(config: Config) -> Self {
         let toy = Toy::default();
-        Self { lru: Lru::new(config, toy.now), toy, sleeps: Vec::new(), checks_steps: true, next_key: 0 }
+        Self {
+            lru: Lru::new(config, toy.now),
+            toy,
+            sleeps: Vec::new(),
+            checks_steps: true,
+            next_key: 0,
+        }
     }
 
     /// An empty machine under a named variant.

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use indexmap::IndexMap;
 use mglru_sim::Outcome as Found;
 use mglru_sim::outcome::{Figures, Phase};
+use mglru_sim::spec::PAGE_SIZE;
 use serde_json::Value as Json;
 
 use crate::backend::Outcome;
@@ -36,6 +37,24 @@ pub(super) fn outcome(found: &Found) -> Result<Outcome, String> {
         groups: groups(found, end),
         custom: custom(found),
     })
+}
+
+/// The same for what knows no time: no rate, no latency.
+pub(super) fn timeless(found: &Found) -> Result<Outcome, String> {
+    let mut outcome = outcome(found)?;
+    outcome.metrics =
+        Metrics { ops: outcome.metrics.ops, ops_per_s: 0.0, latency_us: None, virtual_s: 0.0 };
+    outcome.groups.clear();
+    Ok(outcome)
+}
+
+/// Pages read as misses: right where nothing is read ahead.
+pub(super) fn add_misses(outcome: &mut Outcome) {
+    let read_kib = outcome.counters.get("pgpgin").copied().unwrap_or(0);
+    let misses = read_kib * 1024 / PAGE_SIZE;
+    let ratio = misses as f64 / outcome.metrics.ops.max(1) as f64;
+    outcome.custom.insert("misses".to_string(), Json::from(misses));
+    outcome.custom.insert("miss_ratio".to_string(), Json::from(ratio));
 }
 
 fn metrics(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> Result<Metrics, String> {

@@ -106,7 +106,7 @@ fn every_built_in_plan_can_run_here() {
 
 #[test]
 fn a_trace_without_a_path_is_refused() {
-    let plan = Plan::parse("t", plans::BUILT_IN[4].1, &[]).unwrap();
+    let plan = plans::find("trace", &[]).unwrap();
     let error = Experiment::new(plan, &Selection::default(), &Sim).err().unwrap();
-    assert_eq!(error.to_string(), "t: workload.path: is missing");
+    assert_eq!(error.to_string(), "plan trace: workload.path: is missing");
 }

@@ -3,22 +3,36 @@
 use std::path::PathBuf;
 
 use mglru_sim::Outcome;
+use mglru_sim::spec::{PAGE_SIZE, Size};
 use mglru_workload::trace::{Access, Format, TraceSpec, TraceWorkload, View};
 use mglru_workload::{Workload, WorkloadError, WorkloadSpec};
 use serde::Deserialize;
-use toml::Table;
+use toml::{Table, Value};
 
 use super::word;
 use crate::error::{KeyError, did_you_mean};
+use crate::reads_only::ReadsOnly;
+use crate::trace_cmd::{BadCapacity, Capacity};
 use crate::typed;
 
 /// The kind this module adds, for lists.
 pub(super) const TRACE_KIND: (&str, &str) = ("trace", "any trace, page by page, in one group");
 
 /// Where operations come from.
+#[derive(Clone)]
 pub(super) enum Source {
     Generated(WorkloadSpec),
-    Trace(TraceSpec),
+    Trace(TraceSource),
+}
+
+/// A trace that was read once from end to end.
+#[derive(Clone)]
+pub(super) struct TraceSource {
+    spec: TraceSpec,
+    writes: bool,
+    requests: u64,
+    /// Pages the group may hold, where the plan says so.
+    cache: Option<u64>,
 }
 
 /// `[workload]` with `kind = "trace"`.
@@ -33,6 +47,9 @@ struct TraceKeys {
     mmap: bool,
     #[serde(default = "yes")]
     dense: bool,
+    #[serde(default = "yes")]
+    writes: bool,
+    cache: Option<Value>,
     #[serde(default = "group")]
     group: String,
 }
@@ -64,21 +81,54 @@ impl Source {
                 let problem = "a trace is exact and runs at scale 1 only";
                 Err(KeyError::value("scale", scale, problem))
             }
-            Self::Trace(spec) => match TraceWorkload::open(spec.clone()) {
-                Ok(workload) => Ok(Box::new(workload)),
-                Err(e) => Err(KeyError::key("workload.path", e)),
-            },
+            Self::Trace(source) => source.build(),
         }
     }
 
-    /// A trace that changed under the run ends early: the run is worth nothing then.
+    /// The group's name and limit, for a workload that sets it itself (`workload.cache`).
+    pub(super) fn limit(&self) -> Option<(&str, Size)> {
+        let Self::Trace(source) = self else { return None };
+        let bytes = source.cache?.saturating_mul(PAGE_SIZE);
+        Some((&source.spec.group, Size(bytes)))
+    }
+
+    /// Pages read are misses: one task asks for one page at a time.
+    pub(super) fn is_trace(&self) -> bool {
+        matches!(self, Self::Trace(_))
+    }
+
+    /// A trace that ended early is worth nothing: it changed, or its group was too small to run.
     pub(super) fn check_complete(&self, found: &Outcome) -> Result<(), String> {
-        let Self::Trace(spec) = self else { return Ok(()) };
-        let workload = TraceWorkload::open(spec.clone()).map_err(|e| e.to_string())?;
-        match workload.total_ops() == Some(found.ops) {
-            true => Ok(()),
-            false => Err(format!("{}: changed while it was replayed", spec.path.display())),
+        let Self::Trace(source) = self else { return Ok(()) };
+        if found.ops == source.requests {
+            return Ok(());
         }
+        let path = source.spec.path.display();
+        Err(match found.counter("oom_kill") {
+            Some(1..) => {
+                let served = format!("request {} of {}", found.ops, source.requests);
+                format!("{path}: the group is too small, its task was killed at {served}")
+            }
+            _ => format!("{path}: changed while it was replayed"),
+        })
+    }
+}
+
+impl TraceSource {
+    fn open(spec: TraceSpec, writes: bool, cache: Option<Capacity>) -> Result<Self, KeyError> {
+        let opened = TraceWorkload::open(spec.clone());
+        let summary = opened.map_err(|e| KeyError::key("path", e))?.summary();
+        let cache = cache.map(|cache| cache.pages(summary.unique));
+        Ok(Self { spec, writes, requests: summary.requests, cache })
+    }
+
+    fn build(&self) -> Result<Box<dyn Workload>, KeyError> {
+        let opened = TraceWorkload::open(self.spec.clone());
+        let workload = opened.map_err(|e| KeyError::key("workload.path", e))?;
+        Ok(match self.writes {
+            true => Box::new(workload),
+            false => Box::new(ReadsOnly(workload)),
+        })
     }
 }
 
@@ -86,18 +136,26 @@ fn known_kinds() -> Vec<&'static str> {
     WorkloadSpec::kinds().iter().chain(&[TRACE_KIND]).map(|(name, _)| *name).collect()
 }
 
-fn trace(table: &Table) -> Result<TraceSpec, KeyError> {
+fn trace(table: &Table) -> Result<TraceSource, KeyError> {
     let keys: TraceKeys = typed::from_table(table.clone())?;
     let format =
         |name: String| name.parse::<Format>().map_err(|e| KeyError::value("format", name, e));
-    Ok(TraceSpec {
+    let cache = keys.cache.as_ref().map(capacity).transpose()?;
+    let spec = TraceSpec {
         path: keys.path,
         format: keys.format.map(format).transpose()?,
         view: View::Pages,
         access: if keys.mmap { Access::Mmap } else { Access::Pread },
         dense: keys.dense,
         group: keys.group,
-    })
+    };
+    TraceSource::open(spec, keys.writes, cache)
+}
+
+/// A whole number is pages, as on the command line.
+fn capacity(value: &Value) -> Result<Capacity, KeyError> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    text.parse().map_err(|e: BadCapacity| KeyError::value("cache", text, e.expected()))
 }
 
 /// The workload crate names keys by kind (`fio.jobs`), a plan by section (`workload.jobs`).

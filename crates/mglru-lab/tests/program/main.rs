@@ -1,75 +1,14 @@
 //! The program from outside: what it prints, where, and with which exit status.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod desk;
+mod folders;
+mod refusals;
+mod teaching;
+mod trace_plan;
 
-const PLAN: &str = r#"
-name = "mock"
-title = "a plan whose results are written in it"
-backend = "mock"
-base = "before"
-variants = ["before", "after"]
-seeds = 3
-metrics = ["ops_per_s", "pgpgin"]
+use std::process::{Command, Stdio};
 
-[groups."/a"]
-memory.max = "64MiB"
-
-[workload]
-kind = "mock"
-ops = 1000
-ops_per_s = 100.0
-noise = [0.0, 0.01, -0.01]
-counters = { pgpgin = 4000 }
-factor = { after = 1.25 }
-
-[[published]]
-metric = "ops_per_s"
-document = "000"
-before = 100.0
-after = 120.0
-"#;
-
-struct Desk {
-    dir: tempfile::TempDir,
-}
-
-impl Desk {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("mock.toml"), PLAN).unwrap();
-        Self { dir }
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
-        program.current_dir(self.path()).args(args).output().unwrap()
-    }
-
-    /// stdout of a run that must end with `status` and say nothing on stderr.
-    fn out(&self, args: &[&str], status: i32) -> String {
-        let output = self.run(args);
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
-        assert_eq!(output.status.code(), Some(status), "{args:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// stderr of a run that must be refused without a word on stdout.
-    fn refused(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
-        String::from_utf8(output.stderr).unwrap()
-    }
-
-    fn read(&self, file: &str) -> String {
-        std::fs::read_to_string(self.path().join(file)).unwrap()
-    }
-}
+use desk::Desk;
 
 #[test]
 fn a_run_prints_comparison_verdict_and_how_to_repeat_it() {
@@ -180,41 +119,6 @@ fn a_folder_can_be_reported_and_compared_again() {
 }
 
 #[test]
-fn bad_input_is_one_line_and_status_2() {
-    let desk = Desk::new();
-    let cases: [(&[&str], &str); 9] = [
-        (
-            &["run", "mock.toml", "--set", "workload.opps=1"],
-            "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)",
-        ),
-        (
-            &["run", "mock.toml", "--set", "groups./a.memory.low=1GiB"],
-            "mock.toml: groups./a.memory.low = 1GiB: must not exceed memory.max (64MiB)",
-        ),
-        (
-            &["run", "mock.toml", "--variant", "afer"],
-            "mock.toml: variant = afer: unknown (did you mean after?)",
-        ),
-        (&["run", "mock.toml", "--backend", "simm"], "--backend simm: unknown (did you mean sim?)"),
-        (
-            &["run", "mock.toml", "--seeds", "0"],
-            "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000",
-        ),
-        (
-            &["run", "mock.toml", "--jobs", "0"],
-            "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024",
-        ),
-        (&["run", "missing.toml"], "missing.toml: No such file or directory (os error 2)"),
-        (&["report", "nowhere"], "nowhere: No such file or directory (os error 2)"),
-        (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
-    ];
-    for (args, want) in cases {
-        assert_eq!(desk.refused(args), format!("mglru: error: {want}\n"), "{args:?}");
-    }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
-}
-
-#[test]
 fn a_full_output_is_an_error_and_a_closed_one_is_not() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
     if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
@@ -229,12 +133,4 @@ fn a_full_output_is_an_error_and_a_closed_one_is_not() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
     let output = program.args(["list", "counters"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
-}
-
-#[test]
-fn help_teaches_by_example() {
-    let desk = Desk::new();
-    let help = desk.out(&["--help"], 0);
-    assert!(help.contains("mglru run quickstart") && help.contains("Exit status"), "{help}");
-    assert_eq!(desk.out(&["--version"], 0), format!("mglru {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -1,0 +1,67 @@
+//! Help, lists, completions and `show`: what the program says about itself.
+
+use crate::desk::Desk;
+
+const COMMANDS: [&str; 8] =
+    ["run", "ablate", "list", "show", "compare", "report", "trace info", "trace replay"];
+
+#[test]
+fn every_command_teaches_by_example() {
+    let desk = Desk::new();
+    let help = desk.out(&["--help"], 0);
+    assert!(help.contains("mglru run quickstart") && help.contains("Exit status"), "{help}");
+    for command in COMMANDS {
+        let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let help = desk.out(&args, 0);
+        assert!(help.contains("Example"), "{help}");
+        assert!(help.contains(&format!("  mglru {command} ")), "{help}");
+    }
+    assert_eq!(desk.out(&["--version"], 0), format!("mglru {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_know_commands_and_options() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = desk.out(&["completions", shell], 0);
+        for word in ["run", "ablate", "replay", "seeds", "variants"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn lists_hold_what_the_program_knows() {
+    let desk = Desk::new();
+    let cases: [(&str, &[&str]); 5] = [
+        ("plans", &["quickstart", "mongodb", "fio-zipf", "fio-zipf-advised", "fio-uniform", "trace"]),
+        ("variants", &["classic", "before", "after", "v2", "v5", "fifo", "random", "lru", "min"]),
+        ("switches", &["p01", "p10", "p14", "p06p", "prefault", "floor", "refs_model"]),
+        ("workloads", &["touch", "ycsb", "wiredtiger", "fio", "job", "trace"]),
+        ("counters", &["pgpgin", "pgscan_direct", "workingset_refault_file", "oom_kill"]),
+    ];
+    for (what, names) in cases {
+        let text = desk.out(&["list", what], 0);
+        let listed: Vec<&str> =
+            text.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+        let absent: Vec<&&str> = names.iter().filter(|name| !listed.contains(name)).collect();
+        assert!(absent.is_empty(), "{what} lacks {absent:?}:\n{text}");
+        assert!(text.lines().all(|line| line.split_whitespace().count() > 1), "{text}");
+        let mut once = listed.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), listed.len(), "{what}: {text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&desk.out(&["list", what, "--json"], 0)).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), listed.len());
+    }
+}
+
+#[test]
+fn show_resolves_a_plan() {
+    let desk = Desk::new();
+    let text = desk.out(&["show", "mongodb", "--scale", "1/64", "--set", "machine.cpus=8"], 0);
+    for part in ["scale 0.015625", "  machine.cpus = 8", "variants\n", "passes in", "control: "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

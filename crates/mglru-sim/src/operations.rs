@@ -1,0 +1,157 @@
+//! Operations of a workload: fetched in batches, begun one by one; runs of accesses that the
+//! hardware makes by itself are the hot path.
+
+use mglru::types::Nanos;
+use mglru_workload::Op;
+
+use crate::machine::Machine;
+use crate::sched::TIME_SLICE_NS;
+use crate::task::{Doing, Fault, Flow};
+
+impl Machine {
+    /// Pays what the task owes, then begins its next operation.
+    pub(crate) fn next_op(&mut self, t: usize) -> Flow {
+        if self.tasks[t].over_high > 0
+            && let Some(flow) = self.settle_high(t)
+        {
+            return flow;
+        }
+        if let Some(flow) = self.balance_dirty(t) {
+            return flow;
+        }
+        self.end_stall(t);
+        if self.tasks[t].next == self.tasks[t].ops.len() {
+            self.fetch(t);
+        }
+        if self.run_hits(t) > 0 {
+            return Flow::Done;
+        }
+        let task = &mut self.tasks[t];
+        let op = task.ops[task.next];
+        task.next += 1;
+        self.begin(t, op)
+    }
+
+    /// Fetches operations, and brings what they will look at into the host's cache meanwhile.
+    fn fetch(&mut self, t: usize) {
+        let task = &mut self.tasks[t];
+        task.ops.clear();
+        task.next = 0;
+        self.workload.fill(t as u32, &mut task.ops);
+        let (world, ops) = (&self.world, &task.ops);
+        std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek(op)));
+        std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek_further(op)));
+    }
+
+    /// The accesses at the head of the batch that the hardware makes by itself.
+    #[inline]
+    fn run_hits(&mut self, t: usize) -> u64 {
+        let task = &mut self.tasks[t];
+        let first = task.next;
+        for op in &task.ops[first..] {
+            let Op::Touch { region, page, write } = *op else { break };
+            if !self.world.spaces.vma_mut(region).table.access(page, write) {
+                break;
+            }
+            task.next += 1;
+        }
+        let hits = (task.next - first) as u64;
+        self.recorder.accesses += hits;
+        self.world.now += self.world.costs.resident(hits);
+        hits
+    }
+
+    fn begin(&mut self, t: usize, op: Op) -> Flow {
+        match op {
+            Op::Touch { region, page, write } => {
+                self.recorder.accesses += 1;
+                self.begin_fault(t, Fault { region, page, write, major: false })
+            }
+            Op::Read { file, off, len } => {
+                self.recorder.accesses += 1;
+                self.begin_read(t, file, off, len)
+            }
+            Op::Write { file, off, len } => {
+                self.recorder.accesses += 1;
+                self.begin_write(t, file, off, len)
+            }
+            Op::Fsync { file } => self.begin_sync(t, file),
+            Op::Truncate { file, len } => self.begin_truncate(t, file, len),
+            Op::Map { region } => {
+                self.world.spaces.map(region);
+                Flow::Done
+            }
+            Op::Unmap { region } => {
+                self.unmap(region);
+                Flow::Done
+            }
+            Op::Free { region, page, nr } => {
+                self.zap(region, page, page.saturating_add(nr));
+                Flow::Done
+            }
+            Op::Compute { ns } => {
+                self.tasks[t].doing = Doing::Compute { left: ns };
+                Flow::Again
+            }
+            Op::Think { ns } => Flow::Sleep(self.world.now + ns),
+            Op::End { class } => self.end_op(t, class),
+            Op::Barrier { id } => self.barrier(t, id),
+            Op::Mark { phase } => self.mark(phase),
+            Op::Control(control) => self.begin_control(t, control),
+            Op::Done => self.end_task(t),
+        }
+    }
+
+    /// Uses the processor, a time slice at a time where others may want it.
+    pub(crate) fn compute(&mut self, t: usize, left: Nanos) -> Flow {
+        let slice =
+            if self.sched.is_ample(self.tasks.len()) { left } else { left.min(TIME_SLICE_NS) };
+        self.world.spend(slice);
+        if slice == left {
+            self.tasks[t].doing = Doing::Nothing;
+        } else {
+            self.tasks[t].doing = Doing::Compute { left: left - slice };
+        }
+        Flow::Busy
+    }
+
+    fn end_op(&mut self, t: usize, class: u8) -> Flow {
+        let now = self.world.now;
+        let began = std::mem::replace(&mut self.tasks[t].began, now);
+        self.recorder.end_op(t, class, now - began);
+        Flow::Done
+    }
+
+    /// Waits until all counted tasks that have not ended are there.
+    fn barrier(&mut self, t: usize, id: u32) -> Flow {
+        self.tasks[t].barrier = Some(id);
+        self.tasks[t].doing = Doing::Barrier;
+        self.try_barriers();
+        match self.tasks[t].barrier {
+            None => Flow::Done,
+            Some(_) => Flow::Wait,
+        }
+    }
+
+    /// Lets those go on whose barrier is complete.
+    pub(crate) fn try_barriers(&mut self) {
+        let mut counted = self.tasks.iter().filter(|task| !task.background && !task.has_ended());
+        let Some(id) = counted.next().and_then(|task| task.barrier) else { return };
+        if !counted.all(|task| task.barrier == Some(id)) {
+            return;
+        }
+        for t in 0..self.tasks.len() {
+            if self.tasks[t].barrier == Some(id) {
+                self.tasks[t].barrier = None;
+                self.tasks[t].doing = Doing::Nothing;
+                self.wake(t);
+            }
+        }
+    }
+
+    fn mark(&mut self, phase: u32) -> Flow {
+        let snapshot = self.snapshot();
+        self.recorder.mark(phase, self.world.now, snapshot);
+        Flow::Done
+    }
+}

@@ -1,0 +1,84 @@
+//! Kernel memory of groups, where it is charged: page tables, and the nodes of page caches that
+//! hold pages and shadows. It is charged whatever the limits, so that the next page feels it.
+
+use mglru::types::{MemcgId, NodeId};
+use mglru_workload::FileId;
+
+use super::World;
+use crate::spec::PAGE_SIZE;
+use crate::task::FreshPage;
+use crate::zones::{Mark, NORMAL};
+
+/// A node of 64 slots.
+const NODE_BYTES: u64 = 576;
+
+/// What groups use, in bytes, and the pages that holds it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KernelMemory {
+    is_charged: bool,
+    used: Vec<u64>,
+    pages: Vec<FreshPage>,
+}
+
+impl KernelMemory {
+    pub(super) fn new(is_charged: bool) -> Self {
+        Self { is_charged, ..Self::default() }
+    }
+}
+
+impl World {
+    /// A group uses more kernel memory.
+    pub(crate) fn take_kernel(&mut self, memcg: MemcgId, bytes: u64) {
+        if !self.kernel.is_charged {
+            return;
+        }
+        let used = self.kernel_used(memcg);
+        let more = pages(used + bytes) - pages(used);
+        self.kernel.used[memcg.index()] = used + bytes;
+        self.memcgs.charge_kernel_anyway(memcg, more);
+        for _ in 0..more {
+            if let Some((node, zone)) = self.zones.alloc(NodeId(0), NORMAL, 1, Mark::None) {
+                self.kernel.pages.push(FreshPage { node, zone });
+            }
+        }
+    }
+
+    /// A group uses less.
+    pub(crate) fn give_kernel(&mut self, memcg: MemcgId, bytes: u64) {
+        if !self.kernel.is_charged {
+            return;
+        }
+        let used = self.kernel_used(memcg);
+        let less = pages(used) - pages(used - bytes);
+        self.kernel.used[memcg.index()] = used - bytes;
+        self.memcgs.uncharge_kernel(memcg, less);
+        let left = self.kernel.pages.len().saturating_sub(less as usize);
+        for page in self.kernel.pages.drain(left..) {
+            self.zones.free(page.node, page.zone, 1);
+        }
+    }
+
+    /// Charges a file's group for the nodes that its page cache has now.
+    pub(crate) fn settle_nodes(&mut self, file: FileId) {
+        let open = &mut self.files[file as usize];
+        let Some(memcg) = open.owner else { return };
+        let (had, has) = (open.nodes, open.cache.nodes());
+        open.nodes = has;
+        if has > had {
+            self.take_kernel(memcg, (has - had) * NODE_BYTES);
+        } else if has < had {
+            self.give_kernel(memcg, (had - has) * NODE_BYTES);
+        }
+    }
+
+    fn kernel_used(&mut self, memcg: MemcgId) -> u64 {
+        if self.kernel.used.len() <= memcg.index() {
+            self.kernel.used.resize(memcg.index() + 1, 0);
+        }
+        self.kernel.used[memcg.index()]
+    }
+}
+
+fn pages(bytes: u64) -> u64 {
+    bytes.div_ceil(PAGE_SIZE)
+}
