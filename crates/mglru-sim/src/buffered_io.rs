@@ -51,8 +51,7 @@ impl Machine {
             return self.read_miss(t, file, next, last);
         };
         let flags = self.lru.folios()[folio].flags;
-        if flags.has(Bit::READAHEAD) && !flags.has(Bit::WRITEBACK) {
-            self.lru.folios_mut()[folio].flags.clear(Bit::READAHEAD);
+        if self.takes_readahead_mark(folio) {
             if self.read_ahead(t, file, next, last + 1 - next, None) {
                 return Flow::Again;
             }

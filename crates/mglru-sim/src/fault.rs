@@ -217,8 +217,7 @@ impl Machine {
             return self.map_miss(t, fault, file, index);
         };
         let flags = self.lru.folios()[folio].flags;
-        if flags.has(Bit::READAHEAD) && !flags.has(Bit::WRITEBACK) {
-            self.lru.folios_mut()[folio].flags.clear(Bit::READAHEAD);
+        if self.takes_readahead_mark(folio) {
             let pages = self.readahead_max;
             if self.read_ahead(t, file, index, pages, Some(recency)) {
                 return Flow::Again;
@@ -295,7 +294,7 @@ impl Machine {
         }
         let Some(folio) = self.world.files[file as usize].cache.folio(index) else { return false };
         let flags = self.lru.folios()[folio].flags;
-        if flags.has_any([Bit::LOCKED, Bit::READAHEAD]) {
+        if flags.has_any([Bit::LOCKED, self.readahead_mark]) {
             return false;
         }
         self.lru.folios_mut()[folio].mapcount += 1;

@@ -102,7 +102,7 @@ impl Machine {
         let folio = self.lru.new_folio(FolioKind::File, memcg, node, zone, 0, owner);
         let flags = &mut self.lru.folios_mut()[folio].flags;
         flags.set(Bit::LOCKED);
-        flags.put(Bit::READAHEAD, mark);
+        flags.put(self.readahead_mark, mark);
         if let Some(shadow) = self.world.files[file as usize].cache.insert(index, folio) {
             let in_fault = entry == Entry::Fault { recency: true };
             self.lru.refault(folio, shadow, in_fault);
@@ -112,6 +112,13 @@ impl Machine {
         self.world.settle_nodes(file);
         self.lru.add(folio, entry);
         folio
+    }
+
+    /// Does reading this page start the next window? The mark is gone then. It counts only while no
+    /// writeback is pending, because it may be reclaim's mark.
+    pub(crate) fn takes_readahead_mark(&mut self, folio: FolioId) -> bool {
+        let flags = &mut self.lru.folios_mut()[folio].flags;
+        !flags.has(Bit::WRITEBACK) && flags.take(self.readahead_mark)
     }
 
     /// Asks the device for the pages brought in since the last time.

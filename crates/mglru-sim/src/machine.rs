@@ -4,6 +4,7 @@
 //! leave work on a call stack (reclaim, a device, a barrier) is state of the task instead, and the
 //! task is asked again when it goes on.
 
+use mglru::Bit;
 use mglru::types::{FolioId, MemcgId, Nanos, NodeId};
 use mglru::{Lru, Sizes};
 use mglru_workload::{GroupId, Workload};
@@ -40,6 +41,8 @@ pub struct Machine {
     pub(crate) groups: Vec<MemcgId>,
     /// Longest readahead, pages.
     pub(crate) readahead_max: u64,
+    /// The page that starts the next window when it is read.
+    pub(crate) readahead_mark: Bit,
     /// Window of fault-around, pages.
     pub(crate) fault_around: u32,
     /// Pages charged at a time.

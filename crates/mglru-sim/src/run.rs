@@ -1,7 +1,7 @@
 //! From a machine, rules and a workload to an outcome.
 
 use mglru::types::{MemcgId, NodeId};
-use mglru::{Config, Lru};
+use mglru::{Bit, Config, Lru};
 use mglru_workload::{Layout, RegionKind, Workload};
 
 use crate::address_space::AddressSpaces;
@@ -75,6 +75,7 @@ impl Machine {
             kswapds: (0..spec.nodes).map(|_| Kswapd::default()).collect(),
             groups,
             readahead_max: u64::from(spec.readahead_pages()),
+            readahead_mark: if spec.shared_readahead_bit { Bit::READAHEAD } else { Bit::HOST_MARK },
             fault_around: spec.fault_around_pages(),
             charge_batch: u64::from(spec.charge_batch),
             quantum: spec.quantum_ns,

@@ -49,6 +49,9 @@ pub struct MachineSpec {
     pub dirty: DirtySpec,
     /// Longest readahead, KiB; 0: none.
     pub readahead_kb: u32,
+    /// The mark of a readahead window is the bit by which reclaim waits for writeback, as in Linux.
+    /// Otherwise it is a bit of its own.
+    pub shared_readahead_bit: bool,
     /// Window of pages mapped around a file fault, KiB; 4: the faulting page only.
     pub fault_around_kb: u32,
     /// Swap readahead: 2 to this power pages.
@@ -79,6 +82,7 @@ impl Default for MachineSpec {
             costs: Costs::default(),
             dirty: DirtySpec::default(),
             readahead_kb: 128,
+            shared_readahead_bit: true,
             fault_around_kb: 64,
             page_cluster: 0,
             quantum_ns: 20_000,

@@ -58,6 +58,8 @@ bits! {
     DROPBEHIND = 19,
     /// Mapped executable by somebody.
     EXEC = 20,
+    /// Free for the host's own use.
+    HOST_MARK = 21,
     /// Taken off its list by a reclaimer.
     ISOLATED = 22,
     /// Free for the host's own use.
