@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::determinism;
 use crate::tally::Tally;
 use crate::tidy;
 
@@ -13,7 +14,8 @@ use crate::tidy;
 pub enum Depth {
     /// Formatting, lints, tidy, unit tests.
     Quick,
-    /// Also integration and documentation tests, and the documentation itself.
+    /// Also integration and documentation tests, the documentation itself, and whether equal runs
+    /// give equal bytes.
     Full,
 }
 
@@ -35,6 +37,9 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
     }
     let (passed, tally) = test(root, depth);
     step("test", passed);
+    if depth == Depth::Full {
+        step("determinism", determinism::run(root));
+    }
     if !failed.is_empty() {
         println!("failed steps: {}", failed.join(", "));
     }

@@ -1,7 +1,7 @@
-//! Project automation: `cargo xtask ci [quick|full]` `cargo xtask mutants`
-//! and `cargo xtask tidy`.
+//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants` and `tidy`.
 
 mod ci;
+mod determinism;
 mod mutants;
 mod tally;
 mod tidy;
@@ -9,7 +9,7 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask ci [quick|full] | mutants | tidy";
+const USAGE: &str = "usage: cargo xtask ci [quick|full] | determinism | mutants | tidy";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -17,16 +17,18 @@ fn main() -> ExitCode {
     match words[..] {
         ["ci"] | ["ci", "full"] => ci::run(&root(), ci::Depth::Full),
         ["ci", "quick"] => ci::run(&root(), ci::Depth::Quick),
+        ["determinism"] => status(determinism::run(&root())),
         ["mutants"] => mutants::run(&root()),
-        ["tidy"] => match tidy::run(&root()) {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        },
+        ["tidy"] => status(tidy::run(&root())),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
         }
     }
+}
+
+fn status(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn root() -> PathBuf {

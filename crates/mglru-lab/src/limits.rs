@@ -49,8 +49,7 @@ mod tests {
     #[test]
     fn reads_and_scales_limits() {
         let text = "\"memory.max\" = \"1GiB\"\n\"memory.swappiness\" = 0";
-        let want =
-            GroupSpec { max: Size(1 << 30), swappiness: Some(0), ..GroupSpec::default() };
+        let want = GroupSpec { max: Size(1 << 30), swappiness: Some(0), ..GroupSpec::default() };
         assert_eq!(read(text).unwrap(), want);
         assert_eq!(parse(&text.parse().unwrap(), 0.25).unwrap(), want.scaled(0.25));
         assert_eq!(read("\"memory.max\" = 4097").unwrap().max, Size(4097));

@@ -68,8 +68,9 @@ fn mistakes_name_file_and_key_before_anything_runs() {
         ("workload.opps=1", "t.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)"),
         ("machine.memry=1", "t.toml: machine.memry: unknown key (did you mean memory?)"),
         (
-            "groups./a.memory.low=128MiB",
-            "t.toml: groups./a.memory.low = 128MiB: must not exceed memory.max (64MiB)",
+            "groups./a.memry.low=128MiB",
+            "t.toml: groups./a.memry.low: unknown key (did you mean memory.low, memory.max, \
+             memory.min?)",
         ),
         ("variants=[\"afer\"]", "t.toml: variant = afer: unknown (did you mean after?)"),
     ];

@@ -56,8 +56,10 @@ impl Backend for Sim {
     }
 
     fn workloads(&self) -> Vec<(String, String)> {
-        let kinds = WorkloadSpec::kinds().iter().chain(&[workload::TRACE_KIND]);
-        kinds.map(|(name, about)| (name.to_string(), about.to_string())).collect()
+        WorkloadSpec::kinds()
+            .iter()
+            .map(|(name, about)| (name.to_string(), about.to_string()))
+            .collect()
     }
 
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {

@@ -5,8 +5,16 @@ use super::{Answer, Asked};
 use crate::ablation::{self, Mode};
 use crate::error::Error;
 
+const EXAMPLES: &str = "\
+Examples:
+  mglru ablate quickstart                                   switches added one by one
+  mglru ablate mongodb --scale 1/64 --mode one-in           each alone on top of before
+  mglru ablate mongodb --scale 1/64 --mode leave-one-out    after without each
+  mglru ablate fio-zipf --from before --to v5 --seeds 3";
+
 /// Arguments of `mglru ablate`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,

@@ -10,8 +10,15 @@ use crate::record::Record;
 use crate::render;
 use crate::store;
 
+const EXAMPLES: &str = "\
+Examples:
+  mglru compare mglru-runs/a mglru-runs/b
+  mglru compare old.jsonl new.jsonl --metric ops_per_s --metric pgpgin/ops
+  mglru compare a b --format json";
+
 /// Arguments of `mglru compare`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// Record file or run folder to compare with
     a: PathBuf,

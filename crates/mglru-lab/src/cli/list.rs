@@ -8,8 +8,16 @@ use crate::counters;
 use crate::plans;
 use crate::render;
 
+const EXAMPLES: &str = "\
+Examples:
+  mglru list                  plans
+  mglru list variants         what --variant takes
+  mglru list switches         what may follow NAME+ in --variant and stand in [reclaim]
+  mglru list counters --json";
+
 /// Arguments of `mglru list`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// What to list
     #[arg(value_enum, default_value_t = What::Plans)]

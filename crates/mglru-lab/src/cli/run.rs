@@ -11,8 +11,20 @@ use crate::runner::{self, Progress};
 use crate::spec::Experiment;
 use crate::store::{self, Found, Store};
 
+const EXAMPLES: &str = "\
+Examples:
+  mglru run quickstart
+  mglru run mongodb --scale 1/64 --seeds 6 --jobs 4
+  mglru run fio-zipf --variant before --variant before+p10 --set machine.cpus=16
+  mglru run quickstart --set 'workload.theta=[0.8, 0.9, 0.99]' --out sweep
+  mglru run trace --set workload.path=t.lis.zst --set workload.cache=1%
+  mglru run my-plan.toml --format json
+
+Finished runs are kept in the folder; the same command again runs only what is missing.";
+
 /// Arguments of `mglru run`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,

@@ -8,8 +8,19 @@ use crate::render;
 use crate::spec::Experiment;
 use crate::store;
 
+const SHOW: &str = "\
+Examples:
+  mglru show mongodb
+  mglru show mongodb --scale 1/64 --set machine.device=ssd-net";
+
+const REPORT: &str = "\
+Examples:
+  mglru report mglru-runs/a                  writes report.html again
+  mglru report mglru-runs/a --format table";
+
 /// Arguments of `mglru show`.
 #[derive(clap::Args)]
+#[command(after_help = SHOW)]
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,
@@ -17,6 +28,7 @@ pub(super) struct Args {
 
 /// Arguments of `mglru report`.
 #[derive(clap::Args)]
+#[command(after_help = REPORT)]
 pub(super) struct ReportArgs {
     /// Folder written by `mglru run`
     dir: PathBuf,

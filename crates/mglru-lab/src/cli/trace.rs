@@ -16,16 +16,23 @@ use crate::trace_cmd::{self, Capacity, ReplayReport, ReplayRequest, TraceInfo};
 use crate::trace_machine;
 use crate::variant::Variant;
 
-const EXAMPLE: &str = "\
-Example:
-  mglru trace replay t.lis.zst --policy lru,min --size 1%,10%";
+const INFO: &str = "\
+Examples:
+  mglru trace info t.lis.zst
+  mglru trace info t.bin --trace-format plain --format json";
+
+const REPLAY: &str = "\
+Examples:
+  mglru trace replay t.lis.zst --policy lru,min --size 1%,10%
+  mglru trace replay t.lis.zst --policy sieve,before,after --size 64MiB --format json";
 
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Count a trace's requests and distinct pages
+    #[command(after_help = INFO)]
     Info(InfoArgs),
     /// Replay a trace under policies and sizes
-    #[command(after_help = EXAMPLE)]
+    #[command(after_help = REPLAY)]
     Replay(ReplayArgs),
 }
 

@@ -17,7 +17,10 @@ fn every_mistake_is_one_line_and_status_2() {
         ("mock.toml --scale nan", scale("nan")),
         ("mock.toml --scale inf", scale("inf")),
         ("mock.toml --scale 1/0", scale("1/0")),
-        ("mock.toml --seeds 0", "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000".into()),
+        (
+            "mock.toml --seeds 0",
+            "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000".into(),
+        ),
         (
             "mock.toml --seeds -3",
             "invalid value '-3' for '--seeds <N>': invalid digit found in string".into(),
@@ -37,7 +40,8 @@ fn every_mistake_is_one_line_and_status_2() {
         ),
         (
             "small.toml --set workload.tasks=many",
-            "small.toml: workload.tasks: invalid type: string \"many\", expected u32".into(),
+            "small.toml: workload.tasks = \"many\": invalid type: string \"many\", expected u32"
+                .into(),
         ),
         (
             "small.toml --set machine.memory=true",
@@ -152,7 +156,8 @@ fn damaged_traces_are_refused_by_every_command() {
     write("letters.addr", b"l 0x1000 1\nl zzz 1\n");
     write("empty.addr", b"");
     write("half.u32", &[1, 0, 0, 0, 2, 0]);
-    for name in ["none.addr", "cut.addr.zst", "noise.addr.zst", "letters.addr", "empty.addr", "half.u32"]
+    for name in
+        ["none.addr", "cut.addr.zst", "noise.addr.zst", "letters.addr", "empty.addr", "half.u32"]
     {
         let set = format!("workload.path={name}");
         let commands: [&[&str]; 3] = [

@@ -34,7 +34,10 @@ fn completions_know_commands_and_options() {
 fn lists_hold_what_the_program_knows() {
     let desk = Desk::new();
     let cases: [(&str, &[&str]); 5] = [
-        ("plans", &["quickstart", "mongodb", "fio-zipf", "fio-zipf-advised", "fio-uniform", "trace"]),
+        (
+            "plans",
+            &["quickstart", "mongodb", "fio-zipf", "fio-zipf-advised", "fio-uniform", "trace"],
+        ),
         ("variants", &["classic", "before", "after", "v2", "v5", "fifo", "random", "lru", "min"]),
         ("switches", &["p01", "p10", "p14", "p06p", "prefault", "floor", "refs_model"]),
         ("workloads", &["touch", "ycsb", "wiredtiger", "fio", "job", "trace"]),

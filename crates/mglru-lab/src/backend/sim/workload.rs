@@ -15,9 +15,6 @@ use crate::reads_only::ReadsOnly;
 use crate::trace_cmd::{BadCapacity, Capacity};
 use crate::typed;
 
-/// The kind this module adds, for lists.
-pub(super) const TRACE_KIND: (&str, &str) = ("trace", "any trace, page by page, in one group");
-
 /// Where operations come from.
 #[derive(Clone)]
 pub(super) enum Source {
@@ -67,9 +64,7 @@ impl Source {
                 let near = did_you_mean(kind, known_kinds());
                 Err(KeyError::value("workload.kind", kind, format!("unknown{near}")))
             }
-            _ => typed::from_table(table.clone())
-                .map(Self::Generated)
-                .map_err(|e| e.within("workload")),
+            _ => generated(table).map(Self::Generated).map_err(|e| e.within("workload")),
         }
     }
 
@@ -132,8 +127,24 @@ impl TraceSource {
     }
 }
 
+/// serde forgets which key it was in a table told apart by its kind: each key is then tried alone.
+fn generated(table: &Table) -> Result<WorkloadSpec, KeyError> {
+    typed::from_table(table.clone()).map_err(|whole: KeyError| {
+        let kind = || ("kind".to_string(), table["kind"].clone());
+        let alone = |(key, value): (&String, &Value)| {
+            let table = Table::from_iter([kind(), (key.clone(), value.clone())]);
+            let read: Result<WorkloadSpec, KeyError> = typed::from_table(table);
+            read.err().map(|e| KeyError::value(key, value, e.problem))
+        };
+        match whole.key.is_empty() {
+            true => table.iter().find_map(alone).unwrap_or(whole),
+            false => whole,
+        }
+    })
+}
+
 fn known_kinds() -> Vec<&'static str> {
-    WorkloadSpec::kinds().iter().chain(&[TRACE_KIND]).map(|(name, _)| *name).collect()
+    WorkloadSpec::kinds().iter().map(|(name, _)| *name).collect()
 }
 
 fn trace(table: &Table) -> Result<TraceSource, KeyError> {
