@@ -51,10 +51,9 @@ impl Machine {
             return self.read_miss(t, file, next, last);
         };
         let flags = self.lru.folios()[folio].flags;
-        if self.takes_readahead_mark(folio) {
-            if self.read_ahead(t, file, next, last + 1 - next, None) {
-                return Flow::Again;
-            }
+        if self.takes_readahead_mark(folio) && self.read_ahead(t, file, next, last + 1 - next, None)
+        {
+            return Flow::Again;
         }
         if flags.has(Bit::LOCKED) {
             return self.wait_for_data(t, folio);

@@ -68,8 +68,8 @@ bits! {
 
 impl Bit {
     /// Reading this page starts the next readahead window. It is [`Bit::RECLAIM`] under another
-    /// name, as in Linux, and means readahead only while no writeback is pending: a dirty folio that
-    /// reclaim has marked and nobody writes starts a window that nobody asked for when it is read.
+    /// name, as in Linux, and means readahead only while no writeback is pending: a dirty folio
+    /// that reclaim has marked and nobody writes starts an unasked-for window when it is read.
     pub const READAHEAD: Self = Self::RECLAIM;
 }
 

@@ -101,9 +101,8 @@ impl DirtyFiles {
         owner: Option<MemcgId>,
     ) -> impl Iterator<Item = FileId> + '_ {
         let files = self.by_time.range(..=(before, FileId::MAX)).map(|(_, file)| *file);
-        files.filter(move |file| {
-            owner.is_none_or(|owner| self.files[*file as usize].owner == owner)
-        })
+        files
+            .filter(move |file| owner.is_none_or(|owner| self.files[*file as usize].owner == owner))
     }
 
     /// Pages that ceased to be dirty so far.

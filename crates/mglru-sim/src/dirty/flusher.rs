@@ -20,8 +20,7 @@ use super::{DirtyFiles, DirtySpec, FileScan};
 
 /// Pages of a file written before the next file has its turn: 4 MiB.
 const CHUNK: u64 = 1_024;
-const REASONS: [Reason; 4] =
-    [Reason::Sync, Reason::Vmscan, Reason::Background, Reason::Periodic];
+const REASONS: [Reason; 4] = [Reason::Sync, Reason::Vmscan, Reason::Background, Reason::Periodic];
 
 /// Why the flusher writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

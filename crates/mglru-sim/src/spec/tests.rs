@@ -95,23 +95,32 @@ fn contradictions_are_named() {
             "device = { seek_ns = 9 }",
             "device.seek_ns = 9: only a device with an elevator (elevator_batch > 0) seeks",
         ),
-        ("[groups.\"/a\"]\nmemory_max = \"1GiB\"\nmemory_low = \"2GiB\"",
-            "groups./a.memory.low = 2GiB: more than memory.max (1GiB)"),
-        ("[groups.\"/a\"]\nmemory_max = \"1GiB\"\nmemory_min = \"2GiB\"",
-            "groups./a.memory.min = 2GiB: more than memory.max (1GiB)"),
-        ("[groups.\"/a\"]\nmemory_swap_max = \"1GiB\"",
-            "groups./a.memory.swap.max = 1GiB: there is no swap (swap.kind = none)"),
+        (
+            "[groups.\"/a\"]\nmemory_max = \"1GiB\"\nmemory_low = \"2GiB\"",
+            "groups./a.memory.low = 2GiB: more than memory.max (1GiB)",
+        ),
+        (
+            "[groups.\"/a\"]\nmemory_max = \"1GiB\"\nmemory_min = \"2GiB\"",
+            "groups./a.memory.min = 2GiB: more than memory.max (1GiB)",
+        ),
+        (
+            "[groups.\"/a\"]\nmemory_swap_max = \"1GiB\"",
+            "groups./a.memory.swap.max = 1GiB: there is no swap (swap.kind = none)",
+        ),
         ("swap = { size = \"1GiB\" }", "swap.size = 1GiB: there is no swap (swap.kind = none)"),
-        ("swap = { kind = \"zram\", device = \"hdd\" }",
-            "swap.device = set: only swap.kind = device has one"),
+        (
+            "swap = { kind = \"zram\", device = \"hdd\" }",
+            "swap.device = set: only swap.kind = device has one",
+        ),
         ("nodes = 9", "nodes = 9: cpus is only 8"),
         ("groups.web = {}", "groups = web: a group is named by its path, such as /web"),
         ("fault_around_kb = 24", "fault_around_kb = 24: no power of two"),
         ("readahead_kb = 6", "readahead_kb = 6: no multiple of a page (4 KiB)"),
-        ("zones = { dma32 = \"16GiB\" }",
-            "zones.dma32 = 16GiB: leaves no normal zone of the first node's 16GiB"),
-        ("dirty = { ratio = 10 }",
-            "dirty.background_ratio = 10: not below dirty.ratio (10)"),
+        (
+            "zones = { dma32 = \"16GiB\" }",
+            "zones.dma32 = 16GiB: leaves no normal zone of the first node's 16GiB",
+        ),
+        ("dirty = { ratio = 10 }", "dirty.background_ratio = 10: not below dirty.ratio (10)"),
     ];
     for (text, message) in cases {
         assert_eq!(refused(text), message, "{text}");

@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
 /// File and first page behind each region; nothing when one is not of a file.
 fn files_behind(layout: &Layout) -> Option<Vec<(FileId, u64)>> {
     let file = |region: &RegionSpec| match region.kind {
-        RegionKind::File { file, first_page } => Some((file, first_page.into())),
+        RegionKind::File { file, first_page } => Some((file, first_page)),
         _ => None,
     };
     layout.regions.iter().map(file).collect()
