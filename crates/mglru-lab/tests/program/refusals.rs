@@ -5,121 +5,118 @@ use std::fs;
 
 use crate::desk::Desk;
 
-/// What a plan and its options may get wrong, with the whole line said about it.
+/// What a plan and its options may get wrong, and how the line about it begins.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "mock.toml --scale 2",
+        "invalid value '2' for '--scale <F>': must be above 0 and at most 1, \
+ such as 0.25 or 1/64",
+    ),
+    (
+        "mock.toml --scale 0",
+        "invalid value '0' for '--scale <F>': must be above 0 and at most 1, \
+ such as 0.25 or 1/64",
+    ),
+    (
+        "mock.toml --scale -1",
+        "invalid value '-1' for '--scale <F>': must be above 0 and at most 1, \
+ such as 0.25 or 1/64",
+    ),
+    (
+        "mock.toml --scale nan",
+        "invalid value 'nan' for '--scale <F>': must be above 0 and at most 1, \
+ such as 0.25 or 1/64",
+    ),
+    (
+        "mock.toml --scale inf",
+        "invalid value 'inf' for '--scale <F>': must be above 0 and at most 1, \
+ such as 0.25 or 1/64",
+    ),
+    (
+        "mock.toml --scale 1/0",
+        "invalid value '1/0' for '--scale <F>': must be above 0 and at most 1, \
+ such as 0.25 or 1/64",
+    ),
+    ("mock.toml --seeds 0", "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000"),
+    ("mock.toml --seeds -3", "invalid value '-3' for '--seeds <N>': invalid digit found in string"),
+    (
+        "mock.toml --seeds 10001",
+        "invalid value '10001' for '--seeds <N>': 10001 is not in 1..=10000",
+    ),
+    ("mock.toml --jobs 0", "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024"),
+    (
+        "mock.toml --set workload.opps=1",
+        "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)",
+    ),
+    (
+        "mock.toml --set nonsense",
+        "invalid value 'nonsense' for '--set <KEY=VALUE>': expected KEY=VALUE",
+    ),
+    (
+        "small.toml --set workload.tasks=many",
+        "small.toml: workload.tasks = \"many\": invalid type: string \"many\", expected u32",
+    ),
+    (
+        "small.toml --set machine.memory=true",
+        "small.toml: machine.memory: invalid type: boolean `true`, expected a size such as \
+             4096, 64MiB, 10GiB or max",
+    ),
+    (
+        "small.toml --set groups./touch.memory.max=lots",
+        "small.toml: groups./touch.memory.max = \"lots\": `lots`: expected a size such as \
+             4096, 64MiB, 10GiB or max",
+    ),
+    ("small.toml --set reclaim.swappiness=300", "small.toml: reclaim.swappiness: unknown key"),
+    (
+        "small.toml --set groups./touch.memory.low=1GiB",
+        "small.toml: groups./touch.memory.low = 1GiB: more than memory.max (4MiB)",
+    ),
+    (
+        "small.toml --set groups./touch.memory.max=1GiB",
+        "small.toml: groups./touch.memory.max = 1GiB: must be from 4KiB to 64MiB",
+    ),
+    (
+        "small.toml --set groups./touch.memory.swap.max=1MiB",
+        "small.toml: groups./touch.memory.swap.max = 1MiB: there is no swap (swap.kind = none)",
+    ),
+    (
+        "small.toml --set groups./tuch.memory.max=1MiB",
+        "small.toml: groups./tuch: the workload has no such group (it has: /touch)",
+    ),
+    ("mock.toml --variant afer", "mock.toml: variant = afer: unknown (did you mean after?)"),
+    (
+        "small.toml --variant befor+p10",
+        "small.toml: variant = befor: unknown (did you mean before?)",
+    ),
+    (
+        "small.toml --variant after+floor=v9",
+        "small.toml: variant after+floor=v9: floor = v9: must be none, v2, v4, v5 or v7",
+    ),
+    ("small.toml --variant lru+p10", "small.toml: variant = lru+p10: a flat cache has no switches"),
+    (
+        "fio-zipf --variant min",
+        "plan fio-zipf: variant = min: is the optimum of a whole run, but this workload has \
+             phases",
+    ),
+    (
+        "small.toml --variant lru --set workload.engine=anon",
+        "small.toml: variant = lru: a flat cache holds pages of files only, this workload has \
+             others",
+    ),
+    ("small.toml --base classic", "--base classic: does not run (variants: before, after)"),
+    ("mock.toml --backend simm", "--backend simm: unknown (did you mean sim?)"),
+    ("missing.toml", "missing.toml: No such file or directory (os error 2)"),
+    ("mongdb", "no plan named mongdb (did you mean mongodb?)"),
+    ("broken.toml", "broken.toml:2:9: "),
+];
+
 #[test]
 fn every_mistake_is_one_line_and_status_2() {
-    const SCALE: &str = "must be above 0 and at most 1, such as 0.25 or 1/64";
-    let scale = |value| format!("invalid value '{value}' for '--scale <F>': {SCALE}");
-    let cases: Vec<(Vec<&str>, String)> = [
-        ("mock.toml --scale 2", scale("2")),
-        ("mock.toml --scale 0", scale("0")),
-        ("mock.toml --scale -1", scale("-1")),
-        ("mock.toml --scale nan", scale("nan")),
-        ("mock.toml --scale inf", scale("inf")),
-        ("mock.toml --scale 1/0", scale("1/0")),
-        (
-            "mock.toml --seeds 0",
-            "invalid value '0' for '--seeds <N>': 0 is not in 1..=10000".into(),
-        ),
-        (
-            "mock.toml --seeds -3",
-            "invalid value '-3' for '--seeds <N>': invalid digit found in string".into(),
-        ),
-        (
-            "mock.toml --seeds 10001",
-            "invalid value '10001' for '--seeds <N>': 10001 is not in 1..=10000".into(),
-        ),
-        ("mock.toml --jobs 0", "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024".into()),
-        (
-            "mock.toml --set workload.opps=1",
-            "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)".into(),
-        ),
-        (
-            "mock.toml --set nonsense",
-            "invalid value 'nonsense' for '--set <KEY=VALUE>': expected KEY=VALUE".into(),
-        ),
-        (
-            "small.toml --set workload.tasks=many",
-            "small.toml: workload.tasks = \"many\": invalid type: string \"many\", expected u32"
-                .into(),
-        ),
-        (
-            "small.toml --set machine.memory=true",
-            "small.toml: machine.memory: invalid type: boolean `true`, expected a size such as \
-             4096, 64MiB, 10GiB or max"
-                .into(),
-        ),
-        (
-            "small.toml --set groups./touch.memory.max=lots",
-            "small.toml: groups./touch.memory.max = \"lots\": `lots`: expected a size such as \
-             4096, 64MiB, 10GiB or max"
-                .into(),
-        ),
-        (
-            "small.toml --set reclaim.swappiness=300",
-            "small.toml: reclaim.swappiness: unknown key".into(),
-        ),
-        (
-            "small.toml --set groups./touch.memory.low=1GiB",
-            "small.toml: groups./touch.memory.low = 1GiB: more than memory.max (4MiB)".into(),
-        ),
-        (
-            "small.toml --set groups./touch.memory.max=1GiB",
-            "small.toml: groups./touch.memory.max = 1GiB: must be from 4KiB to 64MiB".into(),
-        ),
-        (
-            "small.toml --set groups./touch.memory.swap.max=1MiB",
-            "small.toml: groups./touch.memory.swap.max = 1MiB: there is no swap (swap.kind = none)"
-                .into(),
-        ),
-        (
-            "small.toml --set groups./tuch.memory.max=1MiB",
-            "small.toml: groups./tuch: the workload has no such group (it has: /touch)".into(),
-        ),
-        (
-            "mock.toml --variant afer",
-            "mock.toml: variant = afer: unknown (did you mean after?)".into(),
-        ),
-        (
-            "small.toml --variant befor+p10",
-            "small.toml: variant = befor: unknown (did you mean before?)".into(),
-        ),
-        (
-            "small.toml --variant after+floor=v9",
-            "small.toml: variant after+floor=v9: floor = v9: must be none, v2, v4, v5 or v7".into(),
-        ),
-        (
-            "small.toml --variant lru+p10",
-            "small.toml: variant = lru+p10: a flat cache has no switches".into(),
-        ),
-        (
-            "fio-zipf --variant min",
-            "plan fio-zipf: variant = min: is the optimum of a whole run, but this workload has \
-             phases"
-                .into(),
-        ),
-        (
-            "small.toml --variant lru --set workload.engine=anon",
-            "small.toml: variant = lru: a flat cache holds pages of files only, this workload has \
-             others"
-                .into(),
-        ),
-        (
-            "small.toml --base classic",
-            "--base classic: does not run (variants: before, after)".into(),
-        ),
-        ("mock.toml --backend simm", "--backend simm: unknown (did you mean sim?)".into()),
-        ("missing.toml", "missing.toml: No such file or directory (os error 2)".into()),
-        ("mongdb", "no plan named mongdb (did you mean mongodb?)".into()),
-        ("broken.toml", "broken.toml:2:9: ".into()),
-    ]
-    .into_iter()
-    .map(|(args, want)| (args.split(' ').collect(), want))
-    .collect();
     let desk = Desk::new();
     fs::write(desk.path().join("broken.toml"), "name = \"t\"\ntitle = = 3\n").unwrap();
-    for (args, want) in cases {
-        let told = desk.refused(&[&["run"], &args[..]].concat());
+    for (args, want) in MISTAKES {
+        let args: Vec<&str> = ["run"].into_iter().chain(args.split(' ')).collect();
+        let told = desk.refused(&args);
         assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}\n{told}{want}");
         assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
     }

@@ -68,7 +68,8 @@ fn bounds_are_the_flat_caches_and_no_variant_beats_the_optimum() {
 
 /// 30 passes over 400 pages, of which every fifth request is a write.
 fn passes(desk: &Desk) {
-    let line = |i: u64| format!("{} {:#x} 1\n", if i % 5 == 0 { 's' } else { 'l' }, i % 400 << 12);
+    let kind = |i: u64| if i.is_multiple_of(5) { 's' } else { 'l' };
+    let line = |i: u64| format!("{} {:#x} 1\n", kind(i), (i % 400) << 12);
     let text: String = (0..12_000).map(line).collect();
     fs::write(desk.path().join("t.addr"), text).unwrap();
 }
