@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::determinism;
+use crate::mutants;
 use crate::tally::Tally;
 use crate::tidy;
 
@@ -14,8 +15,8 @@ use crate::tidy;
 pub enum Depth {
     /// Formatting, lints, tidy, unit tests.
     Quick,
-    /// Also integration and documentation tests, the documentation itself, and whether equal runs
-    /// give equal bytes.
+    /// Also integration and documentation tests, the documentation itself, whether equal runs give
+    /// equal bytes, and whether a test fails for each rule broken on purpose.
     Full,
 }
 
@@ -39,6 +40,7 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
     step("test", passed);
     if depth == Depth::Full {
         step("determinism", determinism::run(root));
+        step("mutants", mutants::passes(root));
     }
     if !failed.is_empty() {
         println!("failed steps: {}", failed.join(", "));
