@@ -1,7 +1,17 @@
-//! How fast the machine simulates: accesses per second of host time, and host memory per
+//! How fast the machine simulates: accesses per second of processor time, and host memory per
 //! simulated page.
 //!
-//! `cargo run --release -p mglru-sim --example throughput [CASE…]`
+//! `cargo run --release -p mglru-sim --example throughput [CASE…]`; `ACCESSES=N` makes fewer of
+//! them, `COUNTERS=1` prints what happened.
+//!
+//! `hits-*` touch all of a machine's memory at random: the host's own cache misses show. `hot-*`
+//! touch 256 MiB of it by zipf while the rest is resident too: the machine's own work shows, and
+//! must not grow. `zipf-*` have room for a tenth of their pages.
+//!
+//! Memory is all that the process grew by from before the machine was made: slab, lists, page
+//! tables, page-cache and swap slots with their shadows, everything else. The draws of the workload
+//! are made before that. It is told per resident page, and per page that the machine knows of:
+//! what was evicted keeps its page-table entry, its slot and its shadow.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,6 +33,8 @@ struct Case {
     name: &'static str,
     kind: Kind,
     pages: u64,
+    /// Pages that are accessed once all have been touched.
+    hot: u64,
     /// Share of the pages that the group may hold, in percent.
     resident: u64,
     zipf: bool,
@@ -44,19 +56,38 @@ const CASES: &[Case] = &[
     hits("hits-8g", 8 * GIB),
     hits("hits-32g", 32 * GIB),
     hits("hits-128g", 127 * GIB),
+    hot("hot-1g", GIB),
+    hot("hot-8g", 8 * GIB),
+    hot("hot-32g", 32 * GIB),
+    hot("hot-128g", 127 * GIB),
     zipf("zipf-mapped", Kind::Mapped, "device = \"ram\""),
-    zipf("zipf-mapped-nvme", Kind::Mapped, ""),
+    zipf("zipf-nvme", Kind::Mapped, ""),
     zipf("zipf-read", Kind::Descriptor, "device = \"ram\""),
     zipf("zipf-anon-zram", Kind::Anon, "swap.kind = \"zram\""),
 ];
 
+const RESIDENT: Case = Case {
+    name: "",
+    kind: Kind::Anon,
+    pages: 0,
+    hot: 0,
+    resident: 100,
+    zipf: false,
+    accesses: 200_000_000,
+    machine: "",
+};
+
 const fn hits(name: &'static str, pages: u64) -> Case {
-    let kind = Kind::Anon;
-    Case { name, kind, pages, resident: 100, zipf: false, accesses: 200_000_000, machine: "" }
+    Case { name, pages, hot: pages, ..RESIDENT }
+}
+
+const fn hot(name: &'static str, pages: u64) -> Case {
+    Case { name, pages, hot: GIB / 4, zipf: true, ..RESIDENT }
 }
 
 const fn zipf(name: &'static str, kind: Kind, machine: &'static str) -> Case {
-    Case { name, kind, pages: 1_000_000, resident: 10, zipf: true, accesses: 40_000_000, machine }
+    let (pages, accesses) = (1_000_000, 40_000_000);
+    Case { name, kind, pages, hot: pages, resident: 10, zipf: true, accesses, machine }
 }
 
 /// Touches every page once, then at random; one task. The draws are made beforehand: what is
@@ -72,7 +103,7 @@ impl Source {
         let mut rng = Rng::new(1, 0);
         let mut draws = Vec::new();
         if case.zipf {
-            let table = ZipfTable::new(case.pages as u32, 990_000, 7).expect("a valid exponent");
+            let table = ZipfTable::new(case.hot as u32, 990_000, 7).expect("a valid exponent");
             draws.extend((0..1 << 22).map(|_| table.draw(&mut rng)));
         }
         Self { case, draws, done: 0 }
@@ -85,7 +116,11 @@ impl Source {
         match self.draws.is_empty() {
             // A multiplicative walk visits pages in an order without locality.
             true => ((n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % self.case.pages) as u32,
-            false => self.draws[(n % self.draws.len() as u64) as usize],
+            // What is hot lies in the middle.
+            false => {
+                let draw = self.draws[(n % self.draws.len() as u64) as usize];
+                draw + ((self.case.pages - self.case.hot) / 2) as u32
+            }
         }
     }
 }
@@ -167,20 +202,21 @@ fn measure(case: Case) {
     let source = Source::new(case);
     let before = rss();
     let most = AtomicU64::new(before);
-    let steady = std::sync::Mutex::new(None);
+    let reports = std::sync::Mutex::new(Vec::new());
     let began = cpu_ns();
     let tell = |accesses: u64| {
-        let mut steady = steady.lock().expect("one thread");
-        if accesses >= case.pages && steady.is_none() {
-            *steady = Some((cpu_ns(), accesses));
+        if accesses >= case.pages {
+            reports.lock().expect("one thread").push((cpu_ns(), accesses));
         }
         most.fetch_max(rss(), Relaxed);
     };
     let outcome = run(&spec, Config::default(), Box::new(source), 1, Some(&tell)).expect("runs");
-    let (since, at) = steady.into_inner().expect("one thread").unwrap_or((began, 0));
-    let rate = (outcome.accesses - at) as f64 * 1e3 / (cpu_ns() - since) as f64;
+    let reports = reports.into_inner().expect("one thread");
+    // Between two reports: making the machine and taking it down are no accesses.
+    let [(since, at), .., (until, to)] = reports[..] else { panic!("too few accesses") };
+    let rate = (to - at) as f64 * 1e3 / (until - since) as f64;
     let resident = case.pages * case.resident / 100;
-    let bytes = (most.load(Relaxed) - before) as f64 / resident as f64;
+    let bytes = (most.load(Relaxed) - before) as f64;
     if std::env::var_os("COUNTERS").is_some() {
         let counters = outcome.counters.iter().filter(|c| c.1 > 0);
         counters.for_each(|(name, value)| println!("{name:32} {value}"));
@@ -188,19 +224,32 @@ fn measure(case: Case) {
     let refaults = ["workingset_refault_file", "workingset_refault_anon"]
         .map(|name| outcome.counter(name).unwrap_or(0));
     println!(
-        "{:18} {rate:7.2} M accesses/s  {bytes:6.1} B/resident page  miss {:5.2} %  \
+        "{:18} {rate:7.2} M accesses/s  {:6.1} B/resident page  {:5.1} B/page  miss {:5.2} %  \
          warm-up {:.1} s",
         case.name,
+        bytes / resident as f64,
+        bytes / case.pages as f64,
         100.0 * (refaults[0] + refaults[1]) as f64 / outcome.accesses as f64,
         (since - began) as f64 / 1e9,
     );
 }
 
+/// Measures in a process of its own, so that no case finds memory that another one left.
+fn measure_apart(case: Case) {
+    let own = std::env::current_exe().expect("a program has a path");
+    let status = std::process::Command::new(own).arg(case.name).status().expect("starts again");
+    assert!(status.success(), "{}: {status}", case.name);
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    for &case in CASES {
-        if wanted.is_empty() || wanted.iter().any(|w| case.name.contains(w.as_str())) {
-            measure(case);
-        }
+    let accesses = std::env::var("ACCESSES").ok().map(|n| n.parse().expect("ACCESSES: a number"));
+    if let [one] = &wanted[..]
+        && let Some(&case) = CASES.iter().find(|case| case.name == *one)
+    {
+        return measure(Case { accesses: accesses.unwrap_or(case.accesses), ..case });
     }
+    let is_wanted =
+        |case: &&Case| wanted.is_empty() || wanted.iter().any(|w| case.name.contains(w.as_str()));
+    CASES.iter().filter(is_wanted).for_each(|&case| measure_apart(case));
 }

@@ -31,7 +31,7 @@ impl Machine {
             let began = self.world.now;
             let step = reclaim.step(&mut self.lru, &mut self.world);
             if let Step::Again(work) = step {
-                self.pay(work);
+                self.pay(work, began);
             }
             self.kswapds[at].spent += self.world.now - began;
             self.wake_throttled();

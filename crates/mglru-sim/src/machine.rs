@@ -222,12 +222,15 @@ impl Machine {
         if self.is_dying(t) && self.tasks[t].reclaim.is_none() {
             return self.end_task(t);
         }
-        match self.tasks[t].doing.clone() {
+        match self.tasks[t].doing {
             Doing::Nothing => self.next_op(t),
             Doing::Fault(fault) => self.fault(t, fault),
             Doing::Read(read) => self.read(t, read),
             Doing::Write(write) => self.write(t, write),
-            Doing::Sync(sync) => self.sync(t, sync),
+            Doing::Sync(ref sync) => {
+                let sync = sync.clone();
+                self.sync(t, sync)
+            }
             Doing::Truncate { file, page } => self.truncate(t, file, page),
             Doing::Compute { left } => self.compute(t, left),
             Doing::Barrier => Flow::Wait,

@@ -179,6 +179,24 @@ impl PageTable {
         self.tables.iter().filter(|&&table| table != 0).count() as u64
     }
 
+    /// Does the entry of a page say that it was accessed?
+    #[inline]
+    pub fn is_young(&self, page: u32) -> bool {
+        Pte(self.peek(page)).is_young()
+    }
+
+    /// Which entries of up to 64 `pages` are present, and which of those young: a bit each, the
+    /// first one lowest. Without a branch, because young entries come in no order.
+    #[inline]
+    pub fn present_and_young(&self, pages: std::ops::Range<u32>) -> (u64, u64) {
+        let entries = &self.entries[pages.start as usize..pages.end as usize];
+        debug_assert!(entries.len() <= 64);
+        entries.iter().rev().fold((0, 0), |(present, young), &entry| {
+            let is_young = entry >= PRESENT | ACCESSED;
+            (present << 1 | u64::from(entry >> 31), young << 1 | u64::from(is_young))
+        })
+    }
+
     /// Clears the accessed bit and tells what the entry was before.
     #[inline]
     pub fn take_young(&mut self, page: u32) -> Pte {
@@ -253,6 +271,19 @@ mod tests {
         assert!(!table.access(700, true), "a store to a clean page is the kernel's to see");
         table.set(700, table.get(700).dirty());
         assert!(table.access(700, true));
+    }
+
+    #[test]
+    fn masks_say_what_the_entries_say() {
+        let mut table = PageTable::new(80);
+        table.set(3, Pte::map(FolioId(1)).young());
+        table.set(4, Pte::map(FolioId(2)).dirty());
+        table.set(5, Pte::swap(u32::MAX >> 2));
+        table.set(70, Pte::ZERO.young());
+        assert_eq!(table.present_and_young(0..64), (0b11000, 0b01000));
+        assert_eq!(table.present_and_young(4..6), (0b01, 0));
+        assert_eq!(table.present_and_young(16..80), (1 << 54, 1 << 54));
+        assert!(table.is_young(3) && !table.is_young(4) && !table.is_young(99));
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Machine {
             let step = reclaim.step(&mut self.lru, &mut self.world);
             match step {
                 Step::Again(work) => {
-                    self.pay(work);
+                    self.pay(work, began);
                     self.reclaim_ns += self.world.now - began;
                     self.wake_throttled();
                     if self.others_first() {
@@ -80,13 +80,14 @@ impl Machine {
         Progress::Held(held)
     }
 
-    /// Spends the processor time of one step.
-    pub(crate) fn pay(&mut self, work: Work) {
+    /// Spends the processor time of one step that began at `began`. The lock is held first, so that
+    /// nobody waits for a hold that lies in another's future.
+    pub(crate) fn pay(&mut self, work: Work, began: Nanos) {
         let costs = &self.world.costs;
         let hold = u64::from(work.held) * costs.lru_lock_ns;
         let judged = u64::from(work.scanned) * costs.scan_ns;
         if let Some(lruvec) = work.lruvec {
-            self.world.now = self.locks.hold(lruvec, self.world.now, hold);
+            self.world.now += self.locks.hold(lruvec, began, hold) - began;
         }
         self.world.spend(judged);
     }

@@ -10,11 +10,12 @@ mod host;
 mod kernel_memory;
 mod memory;
 
+use mglru::folio::Folio;
 use mglru::types::{LruvecId, MemcgId, Nanos, NodeId};
 use mglru_workload::rng::Rng;
-use mglru_workload::{FileId, Layout, Op, RegionKind};
+use mglru_workload::{FileId, Layout, Op, RegionId, RegionKind};
 
-use crate::address_space::AddressSpaces;
+use crate::address_space::{AddressSpaces, Owner};
 use crate::agenda::{Event, Waiters};
 use crate::costs::Costs;
 use crate::device::{Device, Io, SECTORS_PER_PAGE};
@@ -209,6 +210,36 @@ impl World {
             (Some(Maps::Swap(slot)), _) => self.peek_slot(slot),
             _ => 0,
         }
+    }
+
+    /// Loads the words that reclaim will ask of a folio: its entry in the first mapping, and its
+    /// slot in the page cache.
+    #[inline]
+    fn peek_folio(&self, folio: &Folio) -> u64 {
+        let slot = match Owner::unpack(folio.owner) {
+            Owner::File { file, page } => self.files[file as usize].cache.peek(u64::from(page)),
+            Owner::Anon { .. } => 0,
+        };
+        let entry = |(region, page)| u64::from(self.spaces.vma(region).table.peek(page));
+        slot ^ self.first_mapping(folio).map_or(0, entry)
+    }
+
+    /// Loads what it will ask next if that entry is young: the entries around it.
+    #[inline]
+    fn peek_around(&self, folio: &Folio) -> u64 {
+        let Some((region, page)) = self.first_mapping(folio) else { return 0 };
+        let table = &self.spaces.vma(region).table;
+        if !table.is_young(page) {
+            return 0;
+        }
+        let near = [page.wrapping_sub(32), page.wrapping_sub(16), page + 16, page + 31];
+        near.iter().fold(0, |near, &page| near ^ u64::from(table.peek(page)))
+    }
+
+    #[inline]
+    fn first_mapping(&self, folio: &Folio) -> Option<(RegionId, u32)> {
+        let owner = Owner::unpack(folio.owner);
+        if folio.is_mapped() { self.spaces.mapping(owner, 0) } else { None }
     }
 
     /// Uses the processor.

@@ -20,6 +20,9 @@ use crate::types::{
     FolioId, Gen, LruType, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, MIN_NR_GENS, Tier, Zone,
 };
 
+/// Folios looked at ahead of the scan.
+const AHEAD: usize = 16;
+
 /// Buffers that are lent out and kept for their capacity.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
@@ -349,6 +352,9 @@ impl Lru {
         let mut skipped = core::mem::take(&mut self.scratch.skipped);
         let mut skipped_here = 0;
         while let Some(folio) = self.folios.tail(list) {
+            if scan.left % AHEAD as u64 == 0 {
+                self.folios.bring_near(list, AHEAD);
+            }
             let n = self.folios[folio].pages();
             scan.scanned += n;
             let sorted = self.sort(ctl, scan, folio, oldest);

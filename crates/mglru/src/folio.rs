@@ -1,9 +1,11 @@
 //! The folio slab and its lists (spec §2.1).
 //!
 //! A folio is 32 bytes, found by index; lists are circular and linked by index, with a sentinel
-//! slot of the same slab as head. A sentinel lets a folio leave its list without naming it, which
-//! matters because a promoted folio stays on its old list while its generation field has moved on.
-//! `next` of the sentinel is the head (far from eviction), `prev` the tail.
+//! slot of the same slab as head. Links lie apart from the rest: a walk along a list stays within
+//! eight bytes a folio, and what it will look at next can be loaded ahead of it. A sentinel lets a
+//! folio leave its list without naming it, which matters because a promoted folio stays on its old
+//! list while its generation field has moved on. `next` of the sentinel is the head (far from
+//! eviction), `prev` the tail.
 
 use alloc::vec::Vec;
 
@@ -193,8 +195,6 @@ pub enum FolioKind {
 /// A folio: `2^order` contiguous pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Folio {
-    prev: FolioId,
-    next: FolioId,
     /// Flags and small fields.
     pub flags: Flags,
     /// Owner: memcg and node.
@@ -227,17 +227,27 @@ impl Folio {
     }
 }
 
+/// A folio's neighbours on its list.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    prev: FolioId,
+    next: FolioId,
+}
+
+const UNLINKED: Links = Links { prev: NONE, next: NONE };
+
 /// All folios. Free slots are chained through `next`.
 #[derive(Clone, Debug)]
 pub struct Folios {
     slots: Vec<Folio>,
+    links: Vec<Links>,
     free: FolioId,
     live: usize,
 }
 
 impl Default for Folios {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: NONE, live: 0 }
+        Self { slots: Vec::new(), links: Vec::new(), free: NONE, live: 0 }
     }
 }
 
@@ -270,16 +280,15 @@ impl Folios {
         flags.put(Bit::SWAPBACKED, kind != FolioKind::File);
         flags.put(Bit::ANON, kind == FolioKind::Anon);
         self.live += 1;
-        self.take_slot(Folio { prev: NONE, next: NONE, flags, lruvec, owner, mapcount: 0, host: 0 })
+        self.take_slot(Folio { flags, lruvec, owner, mapcount: 0, host: 0 })
     }
 
     /// Gives a folio back. It must be on no list.
     pub fn free(&mut self, id: FolioId) {
-        debug_assert!(self[id].prev == NONE, "{id:?} freed while listed");
+        debug_assert!(!self.is_listed(id), "{id:?} freed while listed");
         debug_assert!(self[id].lruvec != LruvecId(u32::MAX), "{id:?} freed twice");
-        let next = self.free;
+        self.links[id.index()].next = self.free;
         let slot = &mut self[id];
-        slot.next = next;
         slot.lruvec = LruvecId(u32::MAX);
         slot.flags = Flags::default();
         self.free = id;
@@ -299,25 +308,20 @@ impl Folios {
     /// An empty list.
     pub fn new_list(&mut self) -> List {
         let sentinel = self.take_slot(Folio {
-            prev: NONE,
-            next: NONE,
             flags: Flags::default(),
             lruvec: LruvecId(u32::MAX),
             owner: [0; 2],
             mapcount: 0,
             host: 0,
         });
-        self[sentinel].prev = sentinel;
-        self[sentinel].next = sentinel;
+        self.links[sentinel.index()] = Links { prev: sentinel, next: sentinel };
         List(sentinel)
     }
 
     /// Frees an empty list's sentinel.
     pub fn drop_list(&mut self, list: List) {
         debug_assert!(self.is_empty(list));
-        let next = self.free;
-        self[list.0].prev = NONE;
-        self[list.0].next = next;
+        self.links[list.0.index()] = Links { prev: NONE, next: self.free };
         self.free = list.0;
     }
 
@@ -325,10 +329,13 @@ impl Folios {
         if self.free == NONE {
             let id = FolioId(u32::try_from(self.slots.len()).expect("at most 2^32 folios"));
             self.slots.push(folio);
+            self.links.push(UNLINKED);
             return id;
         }
         let id = self.free;
-        self.free = self[id].next;
+        let links = &mut self.links[id.index()];
+        self.free = links.next;
+        *links = UNLINKED;
         self[id] = folio;
         id
     }
@@ -336,61 +343,72 @@ impl Folios {
     /// Is the folio linked into a list?
     #[inline]
     pub fn is_listed(&self, id: FolioId) -> bool {
-        self[id].prev != NONE
+        self.links[id.index()].prev != NONE
     }
 
     /// Is the list empty?
     #[inline]
     pub fn is_empty(&self, list: List) -> bool {
-        self[list.0].prev == list.0
+        self.links[list.0.index()].prev == list.0
     }
 
     /// The folio nearest to eviction.
     #[inline]
     pub fn tail(&self, list: List) -> Option<FolioId> {
-        let tail = self[list.0].prev;
+        let tail = self.links[list.0.index()].prev;
         (tail != list.0).then_some(tail)
     }
 
     /// The neighbour of `id` further from eviction.
     #[inline]
     pub fn before(&self, list: List, id: FolioId) -> Option<FolioId> {
-        let prev = self[id].prev;
+        let prev = self.links[id.index()].prev;
         (prev != list.0).then_some(prev)
+    }
+
+    /// Loads the flags of the `n` folios nearest to eviction, for nothing but to have them near
+    /// when they are asked for one by one: these loads overlap, those would not.
+    #[inline]
+    pub(crate) fn bring_near(&self, list: List, n: usize) {
+        let near = self.iter_from_tail(list).take(n).fold(0, |near, id| near ^ self[id].flags.0);
+        core::hint::black_box(near);
+    }
+
+    /// The same for the links of folios that are about to leave their lists.
+    #[inline]
+    pub(crate) fn bring_links_near(&self, ids: impl Iterator<Item = FolioId>) {
+        core::hint::black_box(ids.fold(0, |near, id| near ^ self.links[id.index()].prev.0));
     }
 
     /// Links the folio at the head, far from eviction.
     #[inline]
     pub fn push_head(&mut self, list: List, id: FolioId) {
-        let next = self[list.0].next;
+        let next = self.links[list.0.index()].next;
         self.link(id, list.0, next);
     }
 
     /// Links the folio at the tail, next to be evicted.
     #[inline]
     pub fn push_tail(&mut self, list: List, id: FolioId) {
-        let prev = self[list.0].prev;
+        let prev = self.links[list.0.index()].prev;
         self.link(id, prev, list.0);
     }
 
     /// Takes the folio off whatever list it is on.
     #[inline]
     pub fn unlink(&mut self, id: FolioId) {
-        let Folio { prev, next, .. } = self[id];
+        let Links { prev, next } = core::mem::replace(&mut self.links[id.index()], UNLINKED);
         debug_assert!(prev != NONE, "{id:?} is on no list");
-        self[prev].next = next;
-        self[next].prev = prev;
-        self[id].prev = NONE;
-        self[id].next = NONE;
+        self.links[prev.index()].next = next;
+        self.links[next.index()].prev = prev;
     }
 
     #[inline]
     fn link(&mut self, id: FolioId, prev: FolioId, next: FolioId) {
         debug_assert!(!self.is_listed(id), "{id:?} is on a list already");
-        self[prev].next = id;
-        self[next].prev = id;
-        self[id].prev = prev;
-        self[id].next = next;
+        self.links[prev.index()].next = id;
+        self.links[next.index()].prev = id;
+        self.links[id.index()] = Links { prev, next };
     }
 
     /// From the tail (next to be evicted) to the head.
@@ -424,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_folio_is_32_bytes() {
-        assert_eq!(size_of::<Folio>(), 32);
+        assert_eq!(size_of::<Folio>() + size_of::<Links>(), 32);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Generations: where a folio enters, how it leaves, how a new generation is made and when the
 //! oldest one is given up (spec §3.1, §4.5, §4.6). Invariants I1–I5.
 
-use crate::folio::{Bit, Flags};
+use crate::folio::{Bit, Flags, Folio};
 use crate::lru::Lru;
 use crate::lruvec::Generations;
 use crate::stats::Counter;
@@ -77,23 +77,28 @@ impl Lru {
     /// Puts a folio onto the generation its flags ask for: at the head, or at the tail to be
     /// evicted next.
     pub(crate) fn insert_generation(&mut self, id: FolioId, tail: bool) {
-        let folio = self.folios[id];
-        let lru_type = folio.lru_type();
-        let seq = self.entry_seq(folio.lruvec, folio.flags, lru_type, tail);
-        let flags = &mut self.folios[id].flags;
-        if flags.take(Bit::ACTIVE) && self.config.is_k612() {
-            flags.set_refs(0);
-            flags.clear(Bit::REFERENCED);
+        let mut folio = self.folios[id];
+        let seq = self.entry_seq(folio.lruvec, folio.flags, folio.lru_type(), tail);
+        let generation = seq.generation();
+        if folio.flags.take(Bit::ACTIVE) && self.config.is_k612() {
+            folio.flags.set_refs(0);
+            folio.flags.clear(Bit::REFERENCED);
         }
-        flags.set(Bit::LRU);
-        flags.set_generation(Some(seq.generation()));
-        self.account(id, seq.generation(), true);
-        self.link_generation(id, seq.generation(), tail);
+        folio.flags.set(Bit::LRU);
+        folio.flags.set_generation(Some(generation));
+        self.folios[id].flags = folio.flags;
+        self.account(&folio, generation, true);
+        self.link(id, &folio, generation, tail);
     }
 
     /// Links the folio into the list of a generation.
     pub(crate) fn link_generation(&mut self, id: FolioId, generation: Gen, tail: bool) {
         let folio = self.folios[id];
+        self.link(id, &folio, generation, tail);
+    }
+
+    #[inline]
+    fn link(&mut self, id: FolioId, folio: &Folio, generation: Gen, tail: bool) {
         let mg = &self.lruvecs[folio.lruvec.index()].mg;
         let zone = folio.flags.zone().index();
         let list = mg.lists[generation.index()][folio.lru_type().index()][zone];
@@ -115,8 +120,9 @@ impl Lru {
 
     /// Takes a folio off its generation; tells which generation it belonged to.
     pub(crate) fn take_from_generation(&mut self, id: FolioId) -> Gen {
-        let generation = self.folios[id].flags.generation().expect("on a generation list");
-        self.account(id, generation, false);
+        let folio = self.folios[id];
+        let generation = folio.flags.generation().expect("on a generation list");
+        self.account(&folio, generation, false);
         self.folios.unlink(id);
         let flags = &mut self.folios[id].flags;
         flags.set_generation(None);
@@ -125,8 +131,8 @@ impl Lru {
     }
 
     /// Counts the folio in or out of a generation.
-    fn account(&mut self, id: FolioId, generation: Gen, more: bool) {
-        let folio = self.folios[id];
+    #[inline]
+    fn account(&mut self, folio: &Folio, generation: Gen, more: bool) {
         let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
         let n = folio.pages();
         let lruvec = &mut self.lruvecs[folio.lruvec.index()];

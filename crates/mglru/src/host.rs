@@ -219,6 +219,12 @@ pub trait Host {
         out: &mut Harvest,
     );
 
+    /// The core is about to judge these folios, to ask for their entries and to evict many of them:
+    /// a host with large tables may load what it will need, while loads still overlap.
+    fn bring_near(&mut self, batch: &[FolioId], folios: &Folios) {
+        let _ = (batch, folios);
+    }
+
     /// Tests and clears the accessed bits of every entry that maps `folio`. With `window` > 1 a
     /// young entry also makes the host look at the `window` entries centred on it inside the same
     /// PMD and mapping, and report young neighbours of the same lruvec.

@@ -15,6 +15,9 @@ impl Lru {
     /// Promotes the neighbours and remembers dense tables for the next walk. `walking`: the
     /// reclaimer has the state of a page-table walk at hand, so lists are left alone.
     pub(crate) fn look_around(&mut self, id: LruvecId, harvest: &RmapHarvest, walking: bool) {
+        if !walking {
+            self.folios.bring_links_near(harvest.neighbours.iter().map(|young| young.folio));
+        }
         for young in &harvest.neighbours {
             self.note_dirty_pte(young.folio, young.dirty);
             if walking {

@@ -10,7 +10,7 @@ use crate::look_around::WINDOW;
 use crate::lru::Lru;
 use crate::reclaim_control::{BatchStats, Control};
 use crate::stats::{Counter, by_type, pgsteal};
-use crate::types::{FolioId, LruType, LruvecId};
+use crate::types::{ANON_AND_FILE, FolioId, LruType, LruvecId};
 
 /// What processing a list of isolated folios came to.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +45,7 @@ impl Lru {
         let mut evictions = core::mem::take(&mut self.scratch.evictions);
         let mut rmap = core::mem::take(&mut self.scratch.rmap);
         let bench = self.bench(ctl, manner);
+        host.bring_near(list, &self.folios);
         let mut kept = 0;
         for at in 0..list.len() {
             let id = list[at];
@@ -65,9 +66,12 @@ impl Lru {
         }
         list.truncate(kept);
         host.evict(&mut self.folios, &mut evictions);
+        let mut stolen = [0; ANON_AND_FILE];
         for &eviction in &evictions {
-            self.settle(ctl, eviction, list, &mut done, host);
+            self.settle(ctl, eviction, list, &mut done, &mut stolen, host);
         }
+        self.count_stolen(ctl, manner.lruvec, stolen);
+        done.freed = stolen.iter().sum();
         evictions.clear();
         self.scratch.evictions = evictions;
         self.scratch.rmap = rmap;
@@ -222,12 +226,14 @@ impl Lru {
         eviction: Eviction,
         survivors: &mut Vec<FolioId>,
         done: &mut Processed,
+        stolen: &mut [u64; ANON_AND_FILE],
         host: &mut impl Host,
     ) {
         let id = eviction.folio;
         match eviction.outcome {
             Outcome::Ready { wrote } => {
-                done.freed += self.retire(ctl, id, wrote, host);
+                let (lru_type, n) = self.retire(ctl, id, wrote, host);
+                stolen[lru_type.index()] += n;
                 return;
             }
             Outcome::NoSwapSlot | Outcome::StillMapped | Outcome::Pinned => self.set_active(id),
@@ -260,8 +266,23 @@ impl Lru {
         self.count(lruvec, Counter::NrVmscanWrite, n);
     }
 
-    /// Frees a folio that is ready for it, leaving its shadow.
-    fn retire(&mut self, ctl: &Control, id: FolioId, wrote: bool, host: &mut impl Host) -> u64 {
+    /// Counts what one batch freed.
+    fn count_stolen(&mut self, ctl: &Control, lruvec: LruvecId, stolen: [u64; ANON_AND_FILE]) {
+        for lru_type in LruType::ALL {
+            let n = stolen[lru_type.index()];
+            self.count(lruvec, by_type(lru_type, Counter::PgstealAnon, Counter::PgstealFile), n);
+            self.count(lruvec, pgsteal(ctl.who), n);
+        }
+    }
+
+    /// Frees a folio that is ready for it, leaving its shadow. Its type and pages.
+    fn retire(
+        &mut self,
+        ctl: &Control,
+        id: FolioId,
+        wrote: bool,
+        host: &mut impl Host,
+    ) -> (LruType, u64) {
         let (lruvec, n) = (self.folios[id].lruvec, self.folios[id].pages());
         if wrote {
             self.clean(id);
@@ -276,10 +297,8 @@ impl Lru {
         }
         let shadow = self.shadow_of(id, ctl.top());
         host.free(&mut self.folios, id, shadow);
-        let steal = by_type(self.folios[id].lru_type(), Counter::PgstealAnon, Counter::PgstealFile);
-        self.count(lruvec, steal, n);
-        self.count(lruvec, pgsteal(ctl.who), n);
+        let lru_type = self.folios[id].lru_type();
         self.folios.free(id);
-        n
+        (lru_type, n)
     }
 }

@@ -8,9 +8,6 @@ use serde_json::Value;
 
 use crate::desk::Desk;
 
-/// Longer traces say the same at a higher price.
-const REQUESTS_MAX: u64 = 1_000_000;
-
 fn folder() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
     if folder.is_dir() {
@@ -47,9 +44,7 @@ fn bounds_are_the_flat_caches_and_no_variant_beats_the_optimum() {
     let Some(folder) = folder() else { return };
     let text = fs::read_to_string(folder.join("manifest.json")).unwrap();
     let traces: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let short = |t: &&Value| t["requests"].as_u64().unwrap() <= REQUESTS_MAX;
-    let traces: Vec<&Value> = traces.iter().filter(short).collect();
-    assert!(traces.len() >= 8, "{} traces", traces.len());
+    assert!(!traces.is_empty());
     traces.par_iter().for_each(|trace| {
         let desk = Desk::new();
         let path = folder.join(trace["file"].as_str().unwrap()).display().to_string();

@@ -118,17 +118,32 @@ fn harvest_range(
     out: &mut Vec<YoungPte>,
 ) -> u32 {
     let mut entries = 0;
-    for page in pages {
-        let pte = vma.table.get(page);
-        entries += u32::from(pte.is_present());
-        if !pte.is_young() || Some(page) == except {
-            continue;
-        }
-        let Some(folio) = pte.folio() else { continue };
-        if folios[folio].lruvec == lruvec {
-            vma.table.take_young(page);
-            out.push(YoungPte { folio, dirty: pte.is_dirty() });
+    for start in pages.clone().step_by(64) {
+        let end = pages.end.min(start + 64);
+        let (present, mut young) = vma.table.present_and_young(start..end);
+        entries += present.count_ones();
+        while young != 0 {
+            let page = start + young.trailing_zeros();
+            young &= young - 1;
+            if Some(page) != except {
+                harvest_entry(vma, page, lruvec, folios, out);
+            }
         }
     }
     entries
+}
+
+#[inline]
+fn harvest_entry(
+    vma: &mut Vma,
+    page: u32,
+    lruvec: LruvecId,
+    folios: &Folios,
+    out: &mut Vec<YoungPte>,
+) {
+    let Some(folio) = vma.table.get(page).folio() else { return };
+    if folios[folio].lruvec == lruvec {
+        let pte = vma.table.take_young(page);
+        out.push(YoungPte { folio, dirty: pte.is_dirty() });
+    }
 }

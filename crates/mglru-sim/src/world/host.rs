@@ -42,6 +42,12 @@ impl Host for World {
         self.harvest_table(at, lruvec, folios, out);
     }
 
+    fn bring_near(&mut self, batch: &[FolioId], folios: &Folios) {
+        let near = batch.iter().fold(0, |near, &folio| near ^ self.peek_folio(&folios[folio]));
+        let around = batch.iter().fold(0, |near, &folio| near ^ self.peek_around(&folios[folio]));
+        std::hint::black_box(near ^ around);
+    }
+
     fn harvest_rmap(
         &mut self,
         folio: FolioId,
