@@ -62,8 +62,6 @@ bits! {
     EXEC = 20,
     /// Free for the host's own use.
     HOST_MARK = 21,
-    /// Taken off its list by a reclaimer.
-    ISOLATED = 22,
     /// Free for the host's own use.
     HOST = 23,
 }

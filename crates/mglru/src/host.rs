@@ -248,10 +248,4 @@ pub trait Host {
 
     /// Shrinks the slab caches of one group on one node at `priority`.
     fn shrink_slab(&mut self, memcg: MemcgId, node: NodeId, priority: u8) -> SlabWork;
-
-    /// Node that folios of `node` may be demoted to instead of being swapped out.
-    fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {
-        let _ = node;
-        None
-    }
 }
