@@ -8,8 +8,7 @@ use mglru::Config;
 use mglru_sim::{MachineSpec, run};
 use mglru_workload::rng::Rng;
 use mglru_workload::{
-    Advice, Content, FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec,
-    Workload,
+    FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
 };
 
 const PAGES: u32 = 1 << 16;
@@ -24,16 +23,7 @@ struct Uniform {
 
 impl Workload for Uniform {
     fn layout(&self) -> Layout {
-        let region = RegionSpec {
-            mm: 0,
-            kind: RegionKind::Anon,
-            pages: PAGES,
-            advice: Advice::Normal,
-            content: Content::Compressible,
-            locked: false,
-            exec: false,
-            mapped: true,
-        };
+        let region = RegionSpec::plain(0, RegionKind::Anon, PAGES);
         Layout {
             groups: vec![GroupSpec { name: "/g".to_owned(), parent: None }],
             files: vec![FileSpec { name: "f".to_owned(), bytes: u64::from(PAGES) * 4096 }],

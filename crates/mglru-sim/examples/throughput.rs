@@ -21,8 +21,7 @@ use mglru_sim::{MachineSpec, run};
 use mglru_workload::rng::Rng;
 use mglru_workload::zipf_table::ZipfTable;
 use mglru_workload::{
-    Advice, Content, FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec,
-    Workload,
+    FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
 };
 
 const BATCH: u64 = 64;
@@ -130,16 +129,7 @@ impl Workload for Source {
         let pages = self.case.pages as u32;
         let file = RegionKind::File { file: 0, first_page: 0 };
         let kind = if self.case.kind == Kind::Anon { RegionKind::Anon } else { file };
-        let region = RegionSpec {
-            mm: 0,
-            kind,
-            pages,
-            advice: Advice::Normal,
-            content: Content::Compressible,
-            locked: false,
-            exec: false,
-            mapped: true,
-        };
+        let region = RegionSpec::plain(0, kind, pages);
         Layout {
             groups: vec![GroupSpec { name: "/g".to_owned(), parent: None }],
             files: vec![FileSpec { name: "f".to_owned(), bytes: self.case.pages * 4096 }],

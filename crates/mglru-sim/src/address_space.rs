@@ -302,23 +302,13 @@ mod tests {
     use crate::page_table::Pte;
     use mglru::types::FolioId;
 
-    fn region(mm: u32, kind: RegionKind, pages: u32) -> RegionSpec {
-        RegionSpec {
-            mm,
-            kind,
-            pages,
-            advice: Advice::Normal,
-            content: Content::Compressible,
-            locked: false,
-            exec: false,
-            mapped: true,
-        }
-    }
-
     fn two_spaces() -> AddressSpaces {
         let file = RegionKind::File { file: 0, first_page: 100 };
-        let regions =
-            [region(0, RegionKind::Anon, 2000), region(1, file, 50), region(0, file, 700)];
+        let regions = [
+            RegionSpec::plain(0, RegionKind::Anon, 2000),
+            RegionSpec::plain(1, file, 50),
+            RegionSpec::plain(0, file, 700),
+        ];
         AddressSpaces::new(&regions, &[(MmId(4), MemcgId(1)), (MmId(7), MemcgId(2))], 1)
     }
 

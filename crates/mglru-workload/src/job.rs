@@ -353,14 +353,9 @@ fn place(layout: &mut Layout, region: &JobRegion, pages: u32) -> Place {
         Access::Pread => return Place::File(file(layout, &region.path, pages)),
     };
     layout.regions.push(RegionSpec {
-        mm: 0,
-        kind,
-        pages,
         advice: region.advice,
         content: Content::Mixed { per_mille: INCOMPRESSIBLE },
-        locked: false,
-        exec: false,
-        mapped: true,
+        ..RegionSpec::plain(0, kind, pages)
     });
     Place::Region(layout.regions.len() as RegionId - 1)
 }

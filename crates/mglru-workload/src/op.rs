@@ -265,6 +265,22 @@ pub struct RegionSpec {
     pub mapped: bool,
 }
 
+impl RegionSpec {
+    /// A plain region: mapped, reclaimable, not advised, compressible.
+    pub fn plain(mm: u32, kind: RegionKind, pages: u32) -> Self {
+        Self {
+            mm,
+            kind,
+            pages,
+            advice: Advice::Normal,
+            content: Content::Compressible,
+            locked: false,
+            exec: false,
+            mapped: true,
+        }
+    }
+}
+
 /// A task: a thread of an address space, in a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSpec {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::op::{
-    Advice, Content, FileSpec, GroupId, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskSpec,
+    Advice, FileSpec, GroupId, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskSpec,
 };
 
 /// Bytes of a page.
@@ -44,21 +44,7 @@ impl Engine {
             }
         };
         let advice = if self == Self::MmapRandom { Advice::Random } else { Advice::Normal };
-        layout.regions.push(RegionSpec { advice, ..region(mm, kind, pages) });
-    }
-}
-
-/// A plain region: mapped, reclaimable, not advised.
-pub(crate) fn region(mm: u32, kind: RegionKind, pages: u32) -> RegionSpec {
-    RegionSpec {
-        mm,
-        kind,
-        pages,
-        advice: Advice::Normal,
-        content: Content::Compressible,
-        locked: false,
-        exec: false,
-        mapped: true,
+        layout.regions.push(RegionSpec { advice, ..RegionSpec::plain(mm, kind, pages) });
     }
 }
 

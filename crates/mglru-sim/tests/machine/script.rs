@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use mglru::Config;
 use mglru_sim::{Machine, MachineSpec, Outcome};
 use mglru_workload::{
-    Advice, Content, FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec,
-    Workload,
+    FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
 };
 
 pub const PAGE: u64 = 4096;
@@ -32,16 +31,7 @@ impl Script {
     }
 
     pub fn region(&mut self, mm: u32, kind: RegionKind, pages: u32) -> u32 {
-        self.layout.regions.push(RegionSpec {
-            mm,
-            kind,
-            pages,
-            advice: Advice::Normal,
-            content: Content::Compressible,
-            locked: false,
-            exec: false,
-            mapped: true,
-        });
+        self.layout.regions.push(RegionSpec::plain(mm, kind, pages));
         self.layout.regions.len() as u32 - 1
     }
 

@@ -12,8 +12,7 @@ use super::format::{Format, trace_name};
 use super::reader::TraceReader;
 use super::record::{PAGE_SHIFT, Request, View};
 use crate::op::{
-    Advice, Content, FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec,
-    Workload,
+    FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
 };
 use crate::string_hash::{StringHash, access};
 
@@ -151,16 +150,8 @@ impl TraceWorkload {
     }
 
     fn region(&self) -> RegionSpec {
-        RegionSpec {
-            mm: 0,
-            kind: RegionKind::File { file: 0, first_page: 0 },
-            pages: self.pages as u32,
-            advice: Advice::Normal,
-            content: Content::Compressible,
-            locked: false,
-            exec: false,
-            mapped: true,
-        }
+        let file = RegionKind::File { file: 0, first_page: 0 };
+        RegionSpec::plain(0, file, self.pages as u32)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::op::{
     FileId, FileSpec, GroupSpec, Layout, Op, RegionId, RegionKind, RegionSpec, TaskSpec,
 };
-use crate::pages::{PAGE_BYTES, region};
+use crate::pages::PAGE_BYTES;
 use crate::ycsb::Action;
 
 use super::index_cache::leaf_extent;
@@ -72,7 +72,7 @@ fn task_spec(background: bool) -> TaskSpec {
 
 fn regions(params: &WiredTigerParams) -> Vec<RegionSpec> {
     [params.leaf_pages() as u32, params.index_pages() as u32, params.other_pages()]
-        .map(|pages| region(0, RegionKind::Anon, pages))
+        .map(|pages| RegionSpec::plain(0, RegionKind::Anon, pages))
         .to_vec()
 }
 
