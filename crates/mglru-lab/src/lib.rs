@@ -16,7 +16,6 @@ pub mod limits;
 pub mod plan;
 pub mod plans;
 pub mod policy;
-pub mod reads_only;
 pub mod record;
 pub mod render;
 pub mod report;

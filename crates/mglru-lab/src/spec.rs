@@ -1,6 +1,8 @@
 //! From a plan as typed to runs that can only succeed or fail by running: sweep, scale, limits and
 //! the backend's own checks happen here, all before the first run.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -67,7 +69,7 @@ impl Experiment {
     ) -> Result<Self, Error> {
         let file = plan.file.clone();
         plan.scale = selection.scale.unwrap_or(plan.scale);
-        let hash = hash(&plan, backend.name());
+        let hash = hash(&plan, backend.name()).map_err(|e| e.in_file(&file))?;
         select(&mut plan, selection)?;
         let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
         Ok(Self { plan, backend: backend.name(), hash, runs })
@@ -113,18 +115,52 @@ impl RunSpec {
 }
 
 /// Seeds and selected variants are left out: more of either extends the same experiment.
-fn hash(plan: &Plan, backend: &str) -> String {
+fn hash(plan: &Plan, backend: &str) -> Result<String, KeyError> {
     let mut text = format!("schema {SCHEMA}\nplan {}\nbackend {backend}\n", plan.name);
     text += &format!("scale {}\n", plan.scale);
     text += &dotted::canonical(&plan.sections);
     for variant in &plan.variants {
         text += &format!("variant {} = {} {:?}\n", variant.name, variant.base, variant.set);
     }
-    hex(&text, 8)
+    for path in inputs(&plan.sections) {
+        text += &format!("content {}\n", content(&path)?);
+    }
+    Ok(hex(&text, 8))
+}
+
+/// Files the workload is made from: a name says nothing of what is in it.
+fn inputs(sections: &Table) -> Vec<String> {
+    let named = sections.get("workload").and_then(|workload| workload.get("path"));
+    match named {
+        Some(Value::String(path)) => vec![path.clone()],
+        Some(Value::Array(list)) => {
+            list.iter().filter_map(Value::as_str).map(str::to_string).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn content(path: &str) -> Result<String, KeyError> {
+    let unreadable = |e| KeyError::key("workload.path", format!("{path}: {e}"));
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(unreadable)?);
+    let mut digest = Sha256::new();
+    loop {
+        let chunk = file.fill_buf().map_err(unreadable)?;
+        if chunk.is_empty() {
+            return Ok(digits(&digest.finalize()));
+        }
+        digest.update(chunk);
+        let length = chunk.len();
+        file.consume(length);
+    }
 }
 
 fn hex(text: &str, bytes: usize) -> String {
-    Sha256::digest(text.as_bytes())[..bytes].iter().map(|b| format!("{b:02x}")).collect()
+    digits(&Sha256::digest(text.as_bytes())[..bytes])
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn select(plan: &mut Plan, selection: &Selection) -> Result<(), Error> {

@@ -86,3 +86,18 @@ fn a_rate_that_is_no_number_is_refused() {
     let outcome = e.runs[0].job.run(1, &|_| ()).unwrap();
     assert_eq!(e.record(&e.runs[0], outcome).unwrap_err(), "a metric is not a finite number");
 }
+
+#[test]
+fn the_hash_follows_the_content_of_input_files() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let of = |text: &str| {
+        std::fs::write(file.path(), text).unwrap();
+        content(file.path().to_str().unwrap()).unwrap()
+    };
+    assert_ne!(of("s 0x1000 1\n"), of("s 0x2000 1\n"));
+    assert_eq!(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    let plan: Table = "[workload]\npath = [\"a\", \"b\"]".parse().unwrap();
+    assert_eq!(inputs(&plan), ["a", "b"]);
+    let error = content("no/such.trc").unwrap_err().to_string();
+    assert!(error.starts_with("workload.path: no/such.trc: "), "{error}");
+}

@@ -4,11 +4,11 @@
 
 use mglru_sim::spec::{GroupSpec, PAGE_SIZE, Size};
 use mglru_sim::{MachineSpec, device::DeviceSpec};
+use mglru_workload::ReadsOnly;
 use mglru_workload::trace::{Access, TraceSpec, TraceWorkload};
 use toml::Table;
 
 use crate::policy;
-use crate::reads_only::ReadsOnly;
 use crate::trace_cmd::{ReplayRequest, ReplayResult};
 use crate::variant::Variant;
 

@@ -7,6 +7,7 @@ pub mod job;
 pub mod op;
 pub mod pages;
 pub mod permutation;
+pub mod reads_only;
 pub mod rng;
 pub mod sampler;
 pub mod scrambled;
@@ -20,4 +21,5 @@ pub mod zipf_table;
 
 pub use error::WorkloadError;
 pub use op::*;
+pub use reads_only::ReadsOnly;
 pub use spec::WorkloadSpec;

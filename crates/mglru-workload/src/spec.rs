@@ -8,6 +8,7 @@ use crate::error::{WorkloadError, in_range};
 use crate::fio::{FioParams, FioWorkload};
 use crate::job::{Job, JobWorkload};
 use crate::op::Workload;
+use crate::reads_only::ReadsOnly;
 use crate::touch::{TouchParams, TouchWorkload};
 use crate::trace::{Access, Format, TraceSpec, TraceWorkload, View};
 use crate::wiredtiger::{WiredTigerParams, WiredTigerWorkload};
@@ -41,7 +42,7 @@ pub struct JobSource {
     /// The text itself.
     pub text: Option<String>,
     /// Or a file that holds it.
-    pub file: Option<PathBuf>,
+    pub path: Option<PathBuf>,
     /// The run's seed takes the place of the job's own.
     pub reseed: bool,
 }
@@ -51,21 +52,24 @@ pub struct JobSource {
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
     /// The trace, plain or compressed.
-    pub file: PathBuf,
+    pub path: PathBuf,
     /// Its format; told from name or content where absent.
     pub format: Option<String>,
     /// Pages are loaded and stored through a mapping, not read and written.
     #[serde(default)]
     pub mmap: bool,
     /// Pages lie in the order of their first appearance, without holes.
-    #[serde(default = "dense")]
+    #[serde(default = "yes")]
     pub dense: bool,
+    /// Writes are writes; otherwise reads, as for a flat cache.
+    #[serde(default = "yes")]
+    pub writes: bool,
     /// Path of the group it runs in.
     #[serde(default = "trace_group")]
     pub group: String,
 }
 
-fn dense() -> bool {
+fn yes() -> bool {
     true
 }
 
@@ -77,7 +81,7 @@ impl TraceSource {
     fn spec(&self) -> Result<TraceSpec, WorkloadError> {
         let format = self.format.as_deref().map(str::parse::<Format>).transpose()?;
         Ok(TraceSpec {
-            path: self.file.clone(),
+            path: self.path.clone(),
             format,
             view: View::Pages,
             access: if self.mmap { Access::Mmap } else { Access::Pread },
@@ -86,9 +90,21 @@ impl TraceSource {
         })
     }
 
+    /// Reads the whole trace once.
+    ///
+    /// # Errors
+    /// An unknown format, a trace that cannot be read to its end.
+    pub fn open(&self) -> Result<TraceWorkload, WorkloadError> {
+        Ok(TraceWorkload::open(self.spec()?)?)
+    }
+
     fn build(&self, scale: f64) -> Result<Box<dyn Workload>, WorkloadError> {
         refuse_scale("a trace", scale)?;
-        Ok(Box::new(TraceWorkload::open(self.spec()?)?))
+        let trace = self.open()?;
+        Ok(match self.writes {
+            true => Box::new(trace),
+            false => Box::new(ReadsOnly(trace)),
+        })
     }
 }
 
@@ -103,11 +119,11 @@ fn refuse_scale(what: &str, scale: f64) -> Result<(), WorkloadError> {
 
 impl JobSource {
     fn read(&self) -> Result<String, WorkloadError> {
-        match (&self.text, &self.file) {
+        match (&self.text, &self.path) {
             (Some(text), None) => Ok(text.clone()),
             (None, Some(path)) => read(path),
             _ => {
-                let reason = "give exactly one of `text` and `file`".to_owned();
+                let reason = "give exactly one of `text` and `path`".to_owned();
                 Err(WorkloadError::Conflict { key: "job", reason })
             }
         }
@@ -207,7 +223,7 @@ mod tests {
                     "kind = \"job\"\ntext = \"region kind=anon pages=2\\n\
                     stream region=0 gen=seq n=2 base=0 wr=0\\nphase p ops=1 mix=0:1\""
                 }
-                "trace" => &format!("kind = \"trace\"\nfile = {TRACE:?}"),
+                "trace" => &format!("kind = \"trace\"\npath = {TRACE:?}"),
                 other => &format!("kind = {other:?}"),
             };
             let is_exact = matches!(*kind, "job" | "trace");
@@ -233,15 +249,15 @@ mod tests {
         let error = build_error("kind = \"touch\"", 0.0);
         assert!(error.starts_with("scale = 0: must be from "), "{error}");
         let error = build_error("kind = \"job\"", 1.0);
-        assert_eq!(error, "job: give exactly one of `text` and `file`");
+        assert_eq!(error, "job: give exactly one of `text` and `path`");
         let error = build_error("kind = \"job\"\ntext = \"seed x\"", 1.0);
         assert_eq!(error, "job: line 1: seed: `x` is not a whole number");
-        let error = build_error("kind = \"job\"\nfile = \"no/such.job\"", 1.0);
+        let error = build_error("kind = \"job\"\npath = \"no/such.job\"", 1.0);
         assert!(error.starts_with("no/such.job: "), "{error}");
         assert!(build_error("kind = \"job\"\ntext = \"seed 1\"", 0.5).starts_with("scale: "));
-        let error = build_error("kind = \"trace\"\nfile = \"no/such.trc\"", 1.0);
+        let error = build_error("kind = \"trace\"\npath = \"no/such.trc\"", 1.0);
         assert!(error.contains("no/such.trc"), "{error}");
-        let error = build_error("kind = \"trace\"\nfile = \"x\"\nformat = \"gif\"", 1.0);
+        let error = build_error("kind = \"trace\"\npath = \"x\"\nformat = \"gif\"", 1.0);
         assert!(error.contains("gif"), "{error}");
     }
 

@@ -1,61 +1,37 @@
-//! Workloads a plan can name: those of the workload crate, and traces.
-
-use std::path::PathBuf;
+//! Workloads a plan can name: those of the workload crate. A trace's group may get its limit from
+//! the workload itself (`workload.cache`), as a share of what the trace touches.
 
 use mglru_sim::Outcome;
 use mglru_sim::spec::{PAGE_SIZE, Size};
-use mglru_workload::trace::{Access, Format, TraceSpec, TraceWorkload, View};
+use mglru_workload::spec::TraceSource;
 use mglru_workload::{Workload, WorkloadError, WorkloadSpec};
-use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::word;
 use crate::error::{KeyError, did_you_mean};
-use crate::reads_only::ReadsOnly;
 use crate::trace_cmd::{BadCapacity, Capacity};
 use crate::typed;
 
 /// Where operations come from.
 #[derive(Clone)]
-pub(super) enum Source {
-    Generated(WorkloadSpec),
-    Trace(TraceSource),
+pub(super) struct Source {
+    spec: WorkloadSpec,
+    /// Of a trace, which is read once from end to end.
+    trace: Option<Known>,
 }
 
-/// A trace that was read once from end to end.
+/// What reading a trace taught.
 #[derive(Clone)]
-pub(super) struct TraceSource {
-    spec: TraceSpec,
-    writes: bool,
+struct Known {
     requests: u64,
     /// Pages the group may hold, where the plan says so.
     cache: Option<u64>,
-}
-
-/// `[workload]` with `kind = "trace"`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TraceKeys {
-    #[allow(dead_code)]
-    kind: String,
-    path: PathBuf,
-    format: Option<String>,
-    #[serde(default)]
-    mmap: bool,
-    #[serde(default = "yes")]
-    dense: bool,
-    #[serde(default = "yes")]
-    writes: bool,
-    cache: Option<Value>,
-    #[serde(default = "group")]
-    group: String,
 }
 
 impl Source {
     /// Reads `[workload]`.
     pub(super) fn parse(table: &Table) -> Result<Self, KeyError> {
         match word(table, "kind") {
-            Some("trace") => trace(table).map(Self::Trace).map_err(|e| e.within("workload")),
             None if !table.contains_key("kind") => {
                 let kinds = known_kinds().join(", ");
                 Err(KeyError::key("workload.kind", format!("is missing (known: {kinds})")))
@@ -64,44 +40,51 @@ impl Source {
                 let near = did_you_mean(kind, known_kinds());
                 Err(KeyError::value("workload.kind", kind, format!("unknown{near}")))
             }
-            _ => generated(table).map(Self::Generated).map_err(|e| e.within("workload")),
+            _ => Self::known(table.clone()).map_err(|e| e.within("workload")),
         }
+    }
+
+    fn known(mut table: Table) -> Result<Self, KeyError> {
+        let is_trace = word(&table, "kind") == Some("trace");
+        let cache = if is_trace { table.remove("cache") } else { None };
+        let cache = cache.as_ref().map(capacity).transpose()?;
+        let spec = generated(&table)?;
+        let trace = match &spec {
+            WorkloadSpec::Trace(source) => Some(Known::read(source, cache)?),
+            _ => None,
+        };
+        Ok(Self { spec, trace })
     }
 
     /// The workload of one run.
     pub(super) fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, KeyError> {
-        match self {
-            Self::Generated(spec) => spec.build(seed, scale).map_err(workload_error),
-            Self::Trace(_) if scale != 1.0 => {
-                let problem = "a trace is exact and runs at scale 1 only";
-                Err(KeyError::value("scale", scale, problem))
-            }
-            Self::Trace(source) => source.build(),
-        }
+        self.spec.build(seed, scale).map_err(workload_error)
     }
 
     /// The group's name and limit, for a workload that sets it itself (`workload.cache`).
     pub(super) fn limit(&self) -> Option<(&str, Size)> {
-        let Self::Trace(source) = self else { return None };
-        let bytes = source.cache?.saturating_mul(PAGE_SIZE);
-        Some((&source.spec.group, Size(bytes)))
+        let WorkloadSpec::Trace(source) = &self.spec else { return None };
+        let pages = self.trace.as_ref()?.cache?;
+        Some((&source.group, Size(pages.saturating_mul(PAGE_SIZE))))
     }
 
     /// Pages read are misses: one task asks for one page at a time.
     pub(super) fn is_trace(&self) -> bool {
-        matches!(self, Self::Trace(_))
+        self.trace.is_some()
     }
 
     /// A trace that ended early is worth nothing: it changed, or its group was too small to run.
     pub(super) fn check_complete(&self, found: &Outcome) -> Result<(), String> {
-        let Self::Trace(source) = self else { return Ok(()) };
-        if found.ops == source.requests {
+        let (WorkloadSpec::Trace(source), Some(known)) = (&self.spec, &self.trace) else {
+            return Ok(());
+        };
+        if found.ops == known.requests {
             return Ok(());
         }
-        let path = source.spec.path.display();
+        let path = source.path.display();
         Err(match found.counter("oom_kill") {
             Some(1..) => {
-                let served = format!("request {} of {}", found.ops, source.requests);
+                let served = format!("request {} of {}", found.ops, known.requests);
                 format!("{path}: the group is too small, its task was killed at {served}")
             }
             _ => format!("{path}: changed while it was replayed"),
@@ -109,21 +92,17 @@ impl Source {
     }
 }
 
-impl TraceSource {
-    fn open(spec: TraceSpec, writes: bool, cache: Option<Capacity>) -> Result<Self, KeyError> {
-        let opened = TraceWorkload::open(spec.clone());
-        let summary = opened.map_err(|e| KeyError::key("path", e))?.summary();
-        let cache = cache.map(|cache| cache.pages(summary.unique));
-        Ok(Self { spec, writes, requests: summary.requests, cache })
-    }
-
-    fn build(&self) -> Result<Box<dyn Workload>, KeyError> {
-        let opened = TraceWorkload::open(self.spec.clone());
-        let workload = opened.map_err(|e| KeyError::key("workload.path", e))?;
-        Ok(match self.writes {
-            true => Box::new(workload),
-            false => Box::new(ReadsOnly(workload)),
-        })
+impl Known {
+    fn read(source: &TraceSource, cache: Option<Capacity>) -> Result<Self, KeyError> {
+        let opened = source.open().map_err(|error| match error {
+            WorkloadError::Trace(e) => KeyError::key("path", e),
+            WorkloadError::TraceFormat(e) => {
+                KeyError::value("format", source.format.as_deref().unwrap_or_default(), e)
+            }
+            other => KeyError::key("", other),
+        })?;
+        let summary = opened.summary();
+        Ok(Self { requests: summary.requests, cache: cache.map(|c| c.pages(summary.unique)) })
     }
 }
 
@@ -147,22 +126,6 @@ fn known_kinds() -> Vec<&'static str> {
     WorkloadSpec::kinds().iter().map(|(name, _)| *name).collect()
 }
 
-fn trace(table: &Table) -> Result<TraceSource, KeyError> {
-    let keys: TraceKeys = typed::from_table(table.clone())?;
-    let format =
-        |name: String| name.parse::<Format>().map_err(|e| KeyError::value("format", name, e));
-    let cache = keys.cache.as_ref().map(capacity).transpose()?;
-    let spec = TraceSpec {
-        path: keys.path,
-        format: keys.format.map(format).transpose()?,
-        view: View::Pages,
-        access: if keys.mmap { Access::Mmap } else { Access::Pread },
-        dense: keys.dense,
-        group: keys.group,
-    };
-    TraceSource::open(spec, keys.writes, cache)
-}
-
 /// A whole number is pages, as on the command line.
 fn capacity(value: &Value) -> Result<Capacity, KeyError> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
@@ -182,12 +145,4 @@ fn workload_error(error: WorkloadError) -> KeyError {
         WorkloadError::Conflict { key, reason } => KeyError::key(in_plan(key), reason),
         other => KeyError::key("workload", other),
     }
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn group() -> String {
-    "/trace".to_string()
 }

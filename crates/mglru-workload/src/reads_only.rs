@@ -1,7 +1,7 @@
 //! A workload whose writes are reads, as they are for a flat cache: a whole page written is a page
 //! the device never had to give.
 
-use mglru_workload::{Layout, Op, TaskId, Workload};
+use crate::op::{Layout, Op, TaskId, Workload};
 
 /// Another workload with every write through a descriptor made a read.
 pub struct ReadsOnly<W>(pub W);
