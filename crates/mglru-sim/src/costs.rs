@@ -25,6 +25,8 @@ pub struct Costs {
     pub unmap_ns: u64,
     /// Holding the lock of an lruvec, per folio, ns; holds of one lruvec do not overlap.
     pub lru_lock_ns: u64,
+    /// Moving a page to another node, with the TLB flush, ns.
+    pub migrate_ns: u64,
     /// Swapping a page in or out, besides what the device takes, ns.
     pub swap_ns: u64,
     /// Compressing a page into zram, ns.
@@ -50,6 +52,7 @@ impl Default for Costs {
             rmap_ns: 400,
             unmap_ns: 1_000,
             lru_lock_ns: 50,
+            migrate_ns: 1_500,
             swap_ns: 800,
             zram_compress_ns: 6_000,
             zram_decompress_ns: 2_500,
@@ -72,6 +75,7 @@ impl Costs {
             rmap_ns: 0,
             unmap_ns: 0,
             lru_lock_ns: 0,
+            migrate_ns: 0,
             swap_ns: 0,
             zram_compress_ns: 0,
             zram_decompress_ns: 0,
@@ -82,7 +86,7 @@ impl Costs {
     }
 
     /// Every cost by its key, in the unit of the key.
-    pub fn named(&self) -> [(&'static str, u64); 14] {
+    pub fn named(&self) -> [(&'static str, u64); 15] {
         [
             ("resident_access_ps", self.resident_access_ps),
             ("minor_fault_ns", self.minor_fault_ns),
@@ -92,6 +96,7 @@ impl Costs {
             ("rmap_ns", self.rmap_ns),
             ("unmap_ns", self.unmap_ns),
             ("lru_lock_ns", self.lru_lock_ns),
+            ("migrate_ns", self.migrate_ns),
             ("swap_ns", self.swap_ns),
             ("zram_compress_ns", self.zram_compress_ns),
             ("zram_decompress_ns", self.zram_decompress_ns),

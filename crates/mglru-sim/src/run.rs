@@ -167,7 +167,7 @@ fn tasks(spec: &MachineSpec, layout: &Layout, groups: &[MemcgId]) -> Vec<Task> {
     let make = |(i, task): (usize, &mglru_workload::TaskSpec)| {
         let memcg = task.group.map_or(MemcgId::ROOT, |group| groups[group as usize]);
         // Tasks bound to no node are spread over all.
-        let node = task.node.unwrap_or(i as u32 % spec.nodes);
+        let node = task.node.unwrap_or(i as u32 % (spec.nodes - spec.slow_nodes));
         Task::new(task.mm, memcg, NodeId(node as u8), task.background)
     };
     layout.tasks.iter().enumerate().map(make).collect()

@@ -37,6 +37,9 @@ pub struct MachineSpec {
     pub cpus: u32,
     /// NUMA nodes; memory and processors are spread evenly.
     pub nodes: u32,
+    /// The last so many nodes are slower memory without processors: what reclaim would take from
+    /// the others is demoted to them.
+    pub slow_nodes: u32,
     /// Zones of each node and their watermarks.
     pub zones: ZoneSpec,
     /// The device that files are on.
@@ -76,6 +79,7 @@ impl Default for MachineSpec {
             memory: Size(16 << 30),
             cpus: 8,
             nodes: 1,
+            slow_nodes: 0,
             zones: ZoneSpec::default(),
             device: DeviceSpec::default(),
             swap: SwapSpec::default(),

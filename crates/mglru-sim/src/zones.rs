@@ -72,12 +72,15 @@ struct ZoneState {
 #[derive(Clone, Debug)]
 pub struct Zones {
     nodes: Vec<[ZoneState; MAX_NR_ZONES]>,
+    /// Nodes of fast memory, the first ones.
+    fast: usize,
 }
 
 impl Zones {
     /// All memory free.
     pub fn new(spec: &MachineSpec) -> Self {
-        let mut zones = Self { nodes: Vec::new() };
+        let fast = (spec.nodes - spec.slow_nodes) as usize;
+        let mut zones = Self { nodes: Vec::new(), fast };
         let (nodes, total) = (u64::from(spec.nodes), spec.pages());
         for node in 0..nodes {
             let pages = total / nodes + u64::from(node < total % nodes);
@@ -98,9 +101,16 @@ impl Zones {
         self.nodes[node.index()][zone.index()].view
     }
 
+    /// The node of slower memory that is next to `node`.
+    pub fn slower_than(&self, node: NodeId) -> Option<NodeId> {
+        let slow = self.nodes.len() - self.fast;
+        let is_fast = node.index() < self.fast;
+        (is_fast && slow > 0).then(|| NodeId((self.fast + node.index() % slow) as u8))
+    }
+
     /// Takes `pages` for an allocation that may use zones up to `highest`: on the task's own node
-    /// first, highest zone first, then on the other nodes in order. `None`: every zone would fall
-    /// to its mark or below.
+    /// first, highest zone first, then on the other nodes in order, slower ones last. `None`:
+    /// every zone would fall to its mark or below.
     pub fn alloc(
         &mut self,
         node: NodeId,
@@ -108,9 +118,11 @@ impl Zones {
         pages: u64,
         mark: Mark,
     ) -> Option<(NodeId, Zone)> {
-        let nodes = self.nodes.len();
-        for step in 0..nodes {
-            let near = NodeId(((node.index() + step) % nodes) as u8);
+        for step in 0..self.nodes.len() {
+            let near = match step < self.fast {
+                true => NodeId(((node.index() + step) % self.fast) as u8),
+                false => NodeId(step as u8),
+            };
             if let Some(zone) = self.alloc_on(near, highest, pages, mark) {
                 return Some((near, zone));
             }

@@ -12,5 +12,7 @@ mod groups;
 mod reproducers;
 #[path = "machine/script.rs"]
 mod script;
+#[path = "machine/tiers.rs"]
+mod tiers;
 #[path = "machine/writeback.rs"]
 mod writeback;

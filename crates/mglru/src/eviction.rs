@@ -10,7 +10,7 @@ use crate::aging::AgingNeed;
 use crate::controller::Question;
 use crate::folio::Bit;
 use crate::generations::{Evictable, awaits_writeback};
-use crate::host::{Eviction, Harvest, Host, RmapHarvest};
+use crate::host::{Demotion, Eviction, Harvest, Host, RmapHarvest};
 use crate::lru::Lru;
 use crate::process::{Manner, Processed};
 use crate::reclaim_control::Control;
@@ -29,6 +29,7 @@ pub(crate) struct Scratch {
     pub(crate) harvest: Harvest,
     pub(crate) rmap: RmapHarvest,
     pub(crate) evictions: Vec<Eviction>,
+    pub(crate) demotions: Vec<Demotion>,
     pub(crate) isolated: Vec<FolioId>,
     pub(crate) skipped: Vec<FolioId>,
     pub(crate) retry: Vec<FolioId>,

@@ -161,6 +161,11 @@ impl Flags {
         Zone(((self.0 & ZONE_MASK) >> ZONE_SHIFT) as u8)
     }
 
+    /// The folio was moved to another zone.
+    pub(crate) fn set_zone(&mut self, zone: Zone) {
+        self.0 = (self.0 & !ZONE_MASK) | u32::from(zone.0) << ZONE_SHIFT;
+    }
+
     /// log2 of the folio's pages.
     #[inline]
     pub fn order(self) -> u8 {

@@ -180,6 +180,15 @@ pub struct Eviction {
     pub outcome: Outcome,
 }
 
+/// One folio on its way to slower memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demotion {
+    /// Which folio.
+    pub folio: FolioId,
+    /// The zone it is in now. `None`: it could not be moved and is where it was.
+    pub moved: Option<Zone>,
+}
+
 /// What shrinking the slab caches of one (memcg, node) gave. Pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlabWork {
@@ -242,6 +251,18 @@ pub trait Host {
     /// Takes the folio out of its mapping (leaving `shadow` in its place, where the place lasts)
     /// and uncharges it. The core frees the slab slot afterwards.
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow);
+
+    /// The node of slower memory that folios of `node` may be demoted to.
+    fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {
+        let _ = node;
+        None
+    }
+
+    /// Moves each isolated folio, with everything that maps it, to free memory of node `to`;
+    /// nothing is reclaimed there to make room. Each `moved` is filled in.
+    fn demote(&mut self, folios: &mut Folios, to: NodeId, batch: &mut [Demotion]) {
+        let _ = (folios, to, batch);
+    }
 
     /// Wakes the threads that write dirty pages back.
     fn wake_flusher(&mut self, node: NodeId);

@@ -64,6 +64,8 @@ pub struct Bench {
     pub two_touch: bool,
     /// Promotion may race with isolation (MGLRU, K612).
     pub racing_promotion: bool,
+    /// There is slower memory for what this reclaim takes away.
+    pub may_demote: bool,
 }
 
 /// What becomes of the folio.
@@ -87,6 +89,8 @@ pub enum Verdict {
     MarkWriteback,
     /// Wait until it is written, then judge again (cgroup v1).
     Wait,
+    /// Move it to slower memory.
+    Demote,
     /// Evict it. `clean_only`: not if that needs a write.
     Evict {
         /// Was referenced: evict only if clean.
@@ -126,6 +130,14 @@ impl From<&RmapHarvest> for References {
 
 /// Judges one folio.
 pub fn judge(facts: &Facts, bench: &Bench) -> Verdict {
+    match judge_here(facts, bench) {
+        Verdict::Evict { .. } if bench.may_demote => Verdict::Demote,
+        verdict => verdict,
+    }
+}
+
+/// The rows of the table, but for memory elsewhere.
+fn judge_here(facts: &Facts, bench: &Bench) -> Verdict {
     if facts.locked {
         Verdict::Keep
     } else if facts.unevictable {
@@ -215,6 +227,7 @@ mod tests {
         ignore_references: false,
         two_touch: true,
         racing_promotion: false,
+        may_demote: false,
     };
     const CLASSIC: Bench = Bench { two_touch: false, ..K72 };
 
@@ -225,6 +238,16 @@ mod tests {
     #[test]
     fn a_clean_idle_folio_is_evicted() {
         assert_eq!(judge(&CLEAN, &K72), Verdict::Evict { clean_only: false });
+    }
+
+    #[test]
+    fn what_would_be_evicted_is_demoted_where_there_is_slower_memory() {
+        let tiered = Bench { may_demote: true, ..K72 };
+        assert_eq!(judge(&CLEAN, &tiered), Verdict::Demote);
+        let hot = Facts { mapped: true, references: young(1), ..CLEAN };
+        assert_eq!(judge(&hot, &tiered), Verdict::KeepReferenced);
+        let written = Facts { writeback: true, ..CLEAN };
+        assert_eq!(judge(&written, &tiered), Verdict::MarkWriteback);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod classic;
 pub mod config;
 mod controller;
 mod debug;
+mod demotion;
 mod dump;
 mod eviction;
 pub mod folio;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::config::Config;
 use crate::folio::Bit;
-use crate::host::{Eviction, Host, Outcome, RmapHarvest};
+use crate::host::{Demotion, Eviction, Host, Outcome, RmapHarvest};
 use crate::judge::{Bench, Facts, References, Verdict, judge};
 use crate::look_around::WINDOW;
 use crate::lru::Lru;
@@ -23,6 +23,14 @@ pub(crate) struct Processed {
     pub(crate) waiting: Vec<FolioId>,
 }
 
+impl Processed {
+    /// Adds what another pass over the same batch came to. Its statistics were taken once.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.freed += other.freed;
+        self.waiting.extend(other.waiting);
+    }
+}
+
 /// How a batch is processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
@@ -33,7 +41,8 @@ pub(crate) struct Manner {
 }
 
 impl Lru {
-    /// Judges and evicts the folios of `list`, the first one first; survivors are left in it.
+    /// Judges and evicts or demotes the folios of `list`, the first one first; survivors are left
+    /// in it.
     pub(crate) fn process(
         &mut self,
         ctl: &mut Control,
@@ -41,10 +50,27 @@ impl Lru {
         manner: Manner,
         host: &mut impl Host,
     ) -> Processed {
+        let target = self.demotion_target(manner, host);
+        let mut done = self.pass(ctl, list, manner, target.is_some(), host);
+        if let Some(to) = target {
+            self.demote(ctl, to, list, manner, &mut done, host);
+        }
+        done
+    }
+
+    /// As [`Self::process`]; what can be demoted waits in the scratch space.
+    pub(crate) fn pass(
+        &mut self,
+        ctl: &mut Control,
+        list: &mut Vec<FolioId>,
+        manner: Manner,
+        may_demote: bool,
+        host: &mut impl Host,
+    ) -> Processed {
         let mut done = Processed::default();
         let mut evictions = core::mem::take(&mut self.scratch.evictions);
         let mut rmap = core::mem::take(&mut self.scratch.rmap);
-        let bench = self.bench(ctl, manner);
+        let bench = Bench { may_demote, ..self.bench(ctl, manner) };
         host.bring_near(list, &self.folios);
         let mut kept = 0;
         for at in 0..list.len() {
@@ -91,6 +117,7 @@ impl Lru {
             ignore_references: manner.ignore_references,
             two_touch: mglru && !self.config.is_k612(),
             racing_promotion: mglru && self.config.is_k612(),
+            may_demote: false,
         }
     }
 
@@ -169,6 +196,10 @@ impl Lru {
                 flags.set(Bit::RECLAIM);
                 stats.writeback += n;
                 self.set_active(id);
+            }
+            Verdict::Demote => {
+                self.scratch.demotions.push(Demotion { folio: id, moved: None });
+                return true;
             }
             Verdict::Evict { clean_only } => return self.send(ctl, id, clean_only, evictions),
         }
@@ -267,7 +298,12 @@ impl Lru {
     }
 
     /// Counts what one batch freed.
-    fn count_stolen(&mut self, ctl: &Control, lruvec: LruvecId, stolen: [u64; ANON_AND_FILE]) {
+    pub(crate) fn count_stolen(
+        &mut self,
+        ctl: &Control,
+        lruvec: LruvecId,
+        stolen: [u64; ANON_AND_FILE],
+    ) {
         for lru_type in LruType::ALL {
             let n = stolen[lru_type.index()];
             self.count(lruvec, by_type(lru_type, Counter::PgstealAnon, Counter::PgstealFile), n);

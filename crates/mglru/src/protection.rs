@@ -6,7 +6,7 @@
 use crate::host::{Host, MemcgView};
 use crate::lru::Lru;
 use crate::reclaim_control::Control;
-use crate::types::{MIN_LRU_BATCH, MemcgId, SWAP_CLUSTER_MAX};
+use crate::types::{MIN_LRU_BATCH, MemcgId, NodeId, SWAP_CLUSTER_MAX};
 
 /// One memcg's situation during a reclaim. Pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,16 @@ impl Protection {
 }
 
 impl Lru {
-    /// The situation of `memcg` in a reclaim of `ctl`'s target.
+    /// The situation of `memcg` on `node` in a reclaim of `ctl`'s target.
     pub(crate) fn protection(
         &mut self,
         ctl: &Control,
         memcg: MemcgId,
+        node: NodeId,
         host: &mut impl Host,
     ) -> Protection {
         let view = host.memcg(memcg);
+        let can_demote = host.demotion_target(node).is_some();
         let exempt = memcg == MemcgId::ROOT || memcg == ctl.top();
         let (min, low) = if exempt {
             (0, 0)
@@ -67,16 +69,20 @@ impl Lru {
             usage: view.usage,
             min,
             low,
-            swappiness: self.swappiness(ctl, &view),
-            can_swap: view.swap_left > 0,
+            swappiness: self.swappiness(ctl, &view, can_demote),
+            can_swap: view.swap_left > 0 || can_demote,
             proportional: !self.config.is_mglru() || self.config.proportional_protection,
         }
     }
 
     /// The swappiness one lruvec sees (spec §5.1).
-    fn swappiness(&self, ctl: &Control, view: &MemcgView) -> u8 {
+    fn swappiness(&self, ctl: &Control, view: &MemcgView, can_demote: bool) -> u8 {
         let too_little_swap = self.config.is_mglru() && view.swap_left < MIN_LRU_BATCH;
-        if !ctl.may_swap || too_little_swap { 0 } else { ctl.swappiness.unwrap_or(view.swappiness) }
+        if !ctl.may_swap || too_little_swap && !can_demote {
+            0
+        } else {
+            ctl.swappiness.unwrap_or(view.swappiness)
+        }
     }
 
     fn effective(

@@ -289,7 +289,7 @@ impl Reclaim {
             let Some(memcg) = lru.memcgs.next(self.ctl.top(), visit.node, &mut visit.walk) else {
                 return false;
             };
-            let protection = lru.protection(&self.ctl, memcg, host);
+            let protection = lru.protection(&self.ctl, memcg, visit.node, host);
             if protection.below_min() {
                 continue;
             }

@@ -46,6 +46,12 @@ counters! {
     PgstealAnon = "pgsteal_anon",
     /// Freed, file.
     PgstealFile = "pgsteal_file",
+    /// Moved to slower memory by kswapd.
+    PgdemoteKswapd = "pgdemote_kswapd",
+    /// Moved to slower memory by allocating tasks.
+    PgdemoteDirect = "pgdemote_direct",
+    /// Moved to slower memory for `memory.reclaim`.
+    PgdemoteProactive = "pgdemote_proactive",
     /// Met at isolation but put back on its list.
     PgscanSkip = "pgscan_skip",
     /// Classic: active pages scanned; MGLRU: pages sorted.
@@ -161,6 +167,15 @@ pub(crate) fn pgscan(who: Reclaimer) -> Counter {
         Reclaimer::Kswapd => Counter::PgscanKswapd,
         Reclaimer::Direct => Counter::PgscanDirect,
         Reclaimer::Proactive => Counter::PgscanProactive,
+    }
+}
+
+/// `pgdemote_<who>`.
+pub(crate) fn pgdemote(who: Reclaimer) -> Counter {
+    match who {
+        Reclaimer::Kswapd => Counter::PgdemoteKswapd,
+        Reclaimer::Direct => Counter::PgdemoteDirect,
+        Reclaimer::Proactive => Counter::PgdemoteProactive,
     }
 }
 

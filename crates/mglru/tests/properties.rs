@@ -198,7 +198,7 @@ proptest! {
         }
         let by_reference = |v| matches!(
             v,
-            Verdict::Evict { .. } | Verdict::KeepReferenced | Verdict::ActivateWorkingset
+            Verdict::Evict { .. } | Verdict::Demote | Verdict::KeepReferenced | Verdict::ActivateWorkingset
                 | Verdict::ActivateReferenced
         );
         prop_assert!(a == b || by_reference(a) && by_reference(b), "{:?} and {:?}", a, b);
@@ -208,7 +208,7 @@ proptest! {
     fn writeback_and_locks_are_never_judged_evictable(facts in facts(), bench in bench()) {
         let verdict = judge(&facts, &bench);
         if facts.locked || facts.unevictable || facts.writeback {
-            let goes = matches!(verdict, Verdict::Evict { .. } | Verdict::Look);
+            let goes = matches!(verdict, Verdict::Evict { .. } | Verdict::Demote | Verdict::Look);
             prop_assert!(!goes, "{:?}", verdict);
         }
     }
@@ -233,7 +233,7 @@ fn facts() -> impl Strategy<Value = Facts> {
 }
 
 fn bench() -> impl Strategy<Value = Bench> {
-    any::<[bool; 8]>().prop_map(|b| Bench {
+    any::<[bool; 9]>().prop_map(|b| Bench {
         may_unmap: b[0],
         may_enter_fs: b[1],
         kswapd: b[2],
@@ -242,5 +242,6 @@ fn bench() -> impl Strategy<Value = Bench> {
         ignore_references: b[5],
         two_touch: b[6],
         racing_promotion: b[7],
+        may_demote: b[8],
     })
 }

@@ -21,6 +21,12 @@ pub const EDITS: &[Edit] = &[
         replacement: "if tiers::is_saturated(flags, model) {",
     },
     Edit {
+        says: "memory.reclaim evicts what could not be demoted",
+        file: "demotion.rs",
+        text: "if ctl.who != Reclaimer::Proactive {",
+        replacement: "if true || ctl.who != Reclaimer::Proactive {",
+    },
+    Edit {
         says: "the budget is never used up (misport 7)",
         file: "mglru_loop.rs",
         text: "        work.left -= out.scanned as i64;\n",

@@ -64,6 +64,7 @@ impl MachineSpec {
     fn check_numbers(&self) -> Result<(), SpecError> {
         in_range("cpus", self.cpus, 1, 4096)?;
         in_range("nodes", self.nodes, 1, 64)?;
+        in_range("slow_nodes", self.slow_nodes, 0, self.nodes - 1)?;
         in_range("readahead_kb", self.readahead_kb, 0, 65_536)?;
         in_range("fault_around_kb", self.fault_around_kb, 4, 2_048)?;
         in_range("page_cluster", self.page_cluster, 0, 5)?;

@@ -3,7 +3,7 @@
 use mglru::Shadow;
 use mglru::folio::Folios;
 use mglru::host::{
-    Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
+    Demotion, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
@@ -66,6 +66,16 @@ impl Host for World {
 
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
         self.release(folios, folio, shadow);
+    }
+
+    fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {
+        self.zones.slower_than(node)
+    }
+
+    fn demote(&mut self, folios: &mut Folios, to: NodeId, batch: &mut [Demotion]) {
+        for demotion in batch {
+            demotion.moved = self.move_folio(&folios[demotion.folio], to);
+        }
     }
 
     fn wake_flusher(&mut self, _node: NodeId) {

@@ -1,7 +1,7 @@
 //! Pages and swap slots: taken, charged and given back.
 
 use mglru::folio::{Bit, Folio, Folios};
-use mglru::types::{FolioId, LruvecId, MemcgId, NodeId};
+use mglru::types::{FolioId, LruvecId, MemcgId, NodeId, Zone};
 
 use super::World;
 use crate::swap::Slot;
@@ -42,7 +42,7 @@ impl World {
         self.taken(got)
     }
 
-    fn taken(&mut self, got: Option<(NodeId, mglru::types::Zone)>) -> Option<FreshPage> {
+    fn taken(&mut self, got: Option<(NodeId, Zone)>) -> Option<FreshPage> {
         let (node, zone) = got?;
         self.events.pgalloc += 1;
         self.spend(self.costs.alloc_ns);
@@ -87,6 +87,21 @@ impl World {
         self.memcgs.uncharge(memcg, folio.pages());
         self.zones.free(node, folio.flags.zone(), folio.pages());
         self.events.pgfree += folio.pages();
+    }
+
+    /// Moves a folio to free memory of another node. Who maps it does not matter: entries name
+    /// folios. The zone it is in now; `None`: somebody holds it, or nothing is free.
+    pub(super) fn move_folio(&mut self, folio: &Folio, to: NodeId) -> Option<Zone> {
+        if folio.flags.has(Bit::PINNED) {
+            return None;
+        }
+        let Some(zone) = self.zones.alloc_on(to, NORMAL, folio.pages(), Mark::Low) else {
+            self.wake_kswapd(to);
+            return None;
+        };
+        self.zones.free(self.node_of(folio.lruvec), folio.flags.zone(), folio.pages());
+        self.spend(self.costs.migrate_ns * folio.pages());
+        Some(zone)
     }
 
     /// Takes a swap slot for a page of this lruvec, if its group may and there is one.

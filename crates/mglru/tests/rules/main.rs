@@ -5,6 +5,7 @@ mod aging;
 mod budget;
 mod classic;
 mod concurrency;
+mod demotion;
 mod dirty;
 mod entry;
 mod eviction;

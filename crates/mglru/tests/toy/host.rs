@@ -2,12 +2,12 @@
 
 use mglru::folio::{Bit, Folios};
 use mglru::host::{
-    Around, Eviction, Harvest, Host, MemcgView, Outcome, PmdView, RmapHarvest, SlabWork, Va,
-    YoungPte, ZoneView,
+    Around, Demotion, Eviction, Harvest, Host, MemcgView, Outcome, PmdView, RmapHarvest, SlabWork,
+    Va, YoungPte, ZoneView,
 };
 use mglru::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
-use super::{Freed, PAGE, TABLE, Toy};
+use super::{Freed, NODE, NORMAL, PAGE, TABLE, Toy};
 
 impl Host for Toy {
     fn now(&mut self) -> Nanos {
@@ -105,6 +105,22 @@ impl Host for Toy {
                 Some(outcome) => outcome,
                 None => self.evict_one(folios, eviction.folio, eviction.may_write),
             };
+        }
+    }
+
+    fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {
+        (node == NODE && self.slow_room.is_some()).then_some(NodeId(1))
+    }
+
+    fn demote(&mut self, folios: &mut Folios, to: NodeId, batch: &mut [Demotion]) {
+        assert_eq!(to, NodeId(1));
+        let room = self.slow_room.as_mut().expect("a second node");
+        for demotion in batch {
+            let pages = folios[demotion.folio].pages();
+            if *room >= pages {
+                *room -= pages;
+                demotion.moved = Some(NORMAL);
+            }
         }
     }
 

@@ -129,6 +129,8 @@ pub struct Toy {
     pub walked: Vec<(MmId, Va)>,
     /// Folios whose reverse map was walked, in order.
     pub rmap_walks: Vec<FolioId>,
+    /// Free pages of the second node, slower memory for the first; `None`: there is none.
+    pub slow_room: Option<u64>,
 }
 
 impl Default for Toy {
@@ -153,6 +155,7 @@ impl Default for Toy {
             contended: BTreeSet::new(),
             walked: Vec::new(),
             rmap_walks: Vec::new(),
+            slow_room: None,
         }
     }
 }
