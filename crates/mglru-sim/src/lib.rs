@@ -28,6 +28,7 @@ mod operations;
 pub mod outcome;
 mod page_cache;
 mod page_table;
+pub mod physical;
 pub mod readahead;
 mod reclaiming;
 pub mod run;

@@ -1,0 +1,70 @@
+//! Physical memory: page frames, a buddy allocator with migratetypes and pageblocks, per-CPU lists
+//! and watermarks, and the compaction that moves pages to make large blocks (experiments §17).
+//!
+//! Everything here is a data structure without a machine: frames hold opaque users, movement is a
+//! trait. Two eras differ and stand behind one switch, [`Era`]. Lists are linked by frame number,
+//! so that nothing depends on addresses or hash order.
+
+pub mod compaction;
+pub mod fallback;
+mod free_lists;
+mod per_cpu;
+pub mod slab;
+pub mod watermarks;
+pub mod zone;
+
+pub use self::zone::{Frame, Request, Use, Zone};
+
+/// Largest block of the allocator: 2^10 pages, 4 MiB.
+pub const MAX_ORDER: u8 = 10;
+/// A pageblock is 2^9 pages, 2 MiB: what a migratetype is kept for.
+pub const PAGEBLOCK_ORDER: u8 = 9;
+/// Pages of a pageblock.
+pub const PAGEBLOCK_PAGES: u32 = 1 << PAGEBLOCK_ORDER;
+/// Orders above this are costly: nobody promises them.
+pub const COSTLY_ORDER: u8 = 3;
+
+/// A page frame number, from 0 in the zone.
+pub type Pfn = u32;
+
+/// Which kernels' rules the allocator and compaction follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// Linux 2.6.32 to 3.4.
+    Lumpy,
+    /// Linux 6.12.
+    Modern,
+}
+
+/// What a pageblock is for, and which free list a block is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MigrateType {
+    /// Kernel memory that stays where it is.
+    Unmovable,
+    /// Kernel memory that a shrinker can free.
+    Reclaimable,
+    /// Memory of programs and the page cache.
+    Movable,
+    /// Whole blocks kept back, the last resort of everybody (lumpy era).
+    Reserve,
+    /// Blocks kept for large requests that cannot wait (modern era).
+    HighAtomic,
+}
+
+impl MigrateType {
+    /// All types.
+    pub const ALL: [Self; 5] =
+        [Self::Unmovable, Self::Reclaimable, Self::Movable, Self::Reserve, Self::HighAtomic];
+    /// The types that requests have, and per-CPU lists.
+    pub const REQUESTED: [Self; 3] = [Self::Unmovable, Self::Reclaimable, Self::Movable];
+
+    /// As an array index.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// First frame of the aligned block of `order` that holds `pfn`.
+pub fn block_start(pfn: Pfn, order: u8) -> Pfn {
+    pfn >> order << order
+}
