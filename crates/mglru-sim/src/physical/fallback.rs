@@ -60,7 +60,9 @@ mod tests {
 
     #[test]
     fn who_takes_the_whole_pageblock() {
-        assert!(takes_pageblock(Era::Lumpy, 4, Movable) && !takes_pageblock(Era::Lumpy, 3, Movable));
+        assert!(
+            takes_pageblock(Era::Lumpy, 4, Movable) && !takes_pageblock(Era::Lumpy, 3, Movable)
+        );
         assert!(takes_pageblock(Era::Lumpy, 0, Reclaimable));
         assert!(!takes_pageblock(Era::Lumpy, 0, Unmovable));
         assert!(takes_pageblock(Era::Modern, 0, Unmovable));

@@ -21,7 +21,8 @@ impl PerCpu {
 
     /// Keeps a page of a pageblock of this type; kept-back blocks serve movable requests.
     pub(super) fn keep(&mut self, pfn: Pfn, block: MigrateType) {
-        let list = if MigrateType::REQUESTED.contains(&block) { block } else { MigrateType::Movable };
+        let list =
+            if MigrateType::REQUESTED.contains(&block) { block } else { MigrateType::Movable };
         self.pages[list.index()].push(pfn);
     }
 

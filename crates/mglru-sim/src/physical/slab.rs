@@ -113,6 +113,6 @@ mod tests {
         assert_eq!(alloc(&mut cache), Some(objects[0]), "a freed place is used again");
         assert_eq!((cache.free(objects[2]), cache.free(objects[3])), (None, Some(102)));
         assert_eq!((cache.objects(), cache.nr_pages()), (2, 1));
-        assert_eq!(cache.alloc(|| None).is_none(), true);
+        assert!(cache.alloc(|| None).is_none(), "one page has no room, and there is no other");
     }
 }

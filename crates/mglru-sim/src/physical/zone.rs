@@ -6,7 +6,7 @@
 
 mod pageblocks;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use mglru::types::FolioId;
 
@@ -86,7 +86,7 @@ impl Zone {
     /// A zone of `pages` free pages, a multiple of a pageblock, all of them movable but the
     /// reserve. `min`: the minimum watermark, by size when absent.
     pub fn new(era: Era, pages: u32, cpus: usize, min: Option<u64>, huge_pages: bool) -> Self {
-        assert!(pages > 0 && pages.is_multiple_of(PAGEBLOCK_PAGES), "whole pageblocks only");
+        assert!(pages > 0 && pages % PAGEBLOCK_PAGES == 0, "whole pageblocks only");
         let mut zone = Self {
             era,
             frames: vec![Frame::Used(Use::Fresh); pages as usize],
@@ -240,12 +240,23 @@ impl Zone {
         }
     }
 
-    /// Takes a certain free block off its list, as single pages in use (compaction's targets).
-    pub(super) fn isolate_free(&mut self, pfn: Pfn) -> u8 {
-        let Frame::Free { order, list } = self.frame(pfn) else { panic!("frame {pfn} is not free") };
-        self.unlist(pfn, order, list);
-        self.use_block(pfn, order);
-        order
+    /// Takes the free block that holds a frame off its list, as single pages in use (compaction's
+    /// targets), or the part of it in the frame's pageblock. Its first frame and its order.
+    pub(super) fn isolate_free(&mut self, pfn: Pfn) -> Option<(Pfn, u8)> {
+        let (first, order) = self.free_block_of(pfn)?;
+        if order > PAGEBLOCK_ORDER {
+            self.break_block(first, order);
+            return self.isolate_free(pfn);
+        }
+        let Frame::Free { list, .. } = self.frame(first) else { panic!("{first} is free") };
+        self.unlist(first, order, list);
+        self.use_block(first, order);
+        Some((first, order))
+    }
+
+    /// Free blocks of an order on the movable list, the one freed last first.
+    pub(super) fn movable_blocks(&self, order: u8) -> impl Iterator<Item = Pfn> + '_ {
+        self.lists.iter(order, MigrateType::Movable)
     }
 
     fn take_block(&mut self, request: Request) -> Option<Pfn> {

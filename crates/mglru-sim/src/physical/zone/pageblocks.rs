@@ -3,9 +3,7 @@
 
 use super::{Frame, Use, Zone};
 use crate::physical::fallback::retags;
-use crate::physical::{
-    Era, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, block_start,
-};
+use crate::physical::{Era, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, block_start};
 
 /// Pageblocks kept in reserve at most.
 const MAX_RESERVE: u64 = 2;
@@ -116,7 +114,7 @@ impl Zone {
     }
 
     /// A pageblock changes its type with all that is free in it.
-    fn retype(&mut self, start: Pfn, to: MigrateType) {
+    pub(super) fn retype(&mut self, start: Pfn, to: MigrateType) {
         self.set_block_type(start, to);
         if let Some((first, order)) = self.free_block_of(start)
             && order > PAGEBLOCK_ORDER
@@ -127,7 +125,7 @@ impl Zone {
     }
 
     /// A free block of several pageblocks becomes one block for each.
-    fn break_block(&mut self, first: Pfn, order: u8) {
+    pub(super) fn break_block(&mut self, first: Pfn, order: u8) {
         let Frame::Free { list, .. } = self.frame(first) else { panic!("{first} is free") };
         self.unlist(first, order, list);
         for start in (first..first + (1 << order)).step_by(PAGEBLOCK_PAGES as usize) {

@@ -15,6 +15,13 @@ fn take(zone: &mut Zone, order: u8, migrate: MigrateType) -> Option<Pfn> {
     zone.take(Request::new(order, migrate), 0)
 }
 
+impl Zone {
+    /// Changes the type of a pageblock as a steal would.
+    pub fn set_type_for_test(&mut self, pfn: Pfn, migrate: MigrateType) {
+        self.retype(pfn, migrate);
+    }
+}
+
 /// Everything that must hold at any time.
 pub fn check(zone: &Zone) {
     let (mut free, mut kept, mut pfn) = (0, 0, 0);
