@@ -30,6 +30,10 @@ impl Lru {
         }
         self.check_unlisted(&listed);
         self.check_node_sums();
+        for node in &self.nodes {
+            let exists = |memcg| !self.memcgs[memcg].released;
+            node.memcg_lru.check(exists);
+        }
     }
 
     fn check_window(&self, id: LruvecId) {
@@ -148,6 +152,11 @@ impl Lru {
                 sizes.sum()
             };
             assert_eq!(LruType::ALL.map(size), node.lru_pages, "node {index}: I5: evictable pages");
+            let inactive = |t: LruType| -> u64 {
+                self.lruvecs.iter().filter(own).map(|lruvec| lruvec.mg.reported(t, false)).sum()
+            };
+            let inactive = LruType::ALL.map(inactive);
+            assert_eq!(inactive, node.inactive_pages, "node {index}: I5: inactive pages");
         }
     }
 }

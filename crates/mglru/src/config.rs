@@ -54,7 +54,9 @@ pub enum Floor {
 /// How root reclaim chooses memcgs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemcgWalk {
-    /// The hierarchy iterator, for root reclaim too.
+    /// The memcg LRU (MGLRU only).
+    MemcgLru,
+    /// The hierarchy iterator, as for the reclaim of a group.
     Iter,
 }
 
@@ -185,6 +187,12 @@ pub struct Config {
     pub floor: Floor,
     /// How root reclaim chooses memcgs.
     pub memcg_walk: MemcgWalk,
+    /// Direct reclaimers share a walk of a subtree and stop at their goal; otherwise, as in 6.1,
+    /// each walks all of it.
+    pub partial_walks: bool,
+    /// `memory.reclaim` asks for a quarter of what is left at a time; otherwise, as in 6.1, for
+    /// all of it.
+    pub reclaim_in_quarters: bool,
     /// Where aging learns of accesses.
     pub young_source: YoungSource,
     /// The CPU sets accessed bits on PMDs.
@@ -215,7 +223,9 @@ impl Default for Config {
             aging_rule: AgingRule::K614,
             patches: Patches::ALL,
             floor: Floor::V7,
-            memcg_walk: MemcgWalk::Iter,
+            memcg_walk: MemcgWalk::MemcgLru,
+            partial_walks: true,
+            reclaim_in_quarters: true,
             young_source: YoungSource::Ptw,
             nonleaf_young: true,
             proportional_protection: true,
@@ -326,7 +336,9 @@ impl Config {
         ("refs_model", "k612 | k614"),
         ("aging_rule", "k612 | k614"),
         ("floor", "none | v2 | v4 | v5 | v7"),
-        ("memcg_walk", "iter"),
+        ("memcg_walk", "memcg_lru | iter"),
+        ("partial_walks", "true | false"),
+        ("reclaim_in_quarters", "true | false"),
         ("young_source", "ptw | rmap"),
         ("nonleaf_young", "true | false"),
         ("proportional_protection", "true | false"),
@@ -349,6 +361,8 @@ impl Config {
         match key {
             "nonleaf_young" => self.nonleaf_young = truth(key, value)?,
             "proportional_protection" => self.proportional_protection = truth(key, value)?,
+            "partial_walks" => self.partial_walks = truth(key, value)?,
+            "reclaim_in_quarters" => self.reclaim_in_quarters = truth(key, value)?,
             "node_dirty_flag" => self.node_dirty_flag = truth(key, value)?,
             "stable_612" => self.stable_612 = truth(key, value)?,
             "throttle_skips_clean_node" => self.throttle_skips_clean_node = truth(key, value)?,
@@ -384,7 +398,9 @@ impl Config {
                 });
             }
             "memcg_walk" => {
-                self.memcg_walk = choices!(value, key, "iter", { "iter" => MemcgWalk::Iter });
+                self.memcg_walk = choices!(value, key, "memcg_lru or iter", {
+                    "memcg_lru" => MemcgWalk::MemcgLru, "iter" => MemcgWalk::Iter,
+                });
             }
             "young_source" => {
                 self.young_source = choices!(value, key, "ptw or rmap", {
@@ -406,6 +422,12 @@ impl Config {
     #[inline]
     pub fn ignores_accesses(&self) -> bool {
         matches!(self.lru, Algorithm::Fifo | Algorithm::Random)
+    }
+
+    /// Does root reclaim find its memcgs by the memcg LRU?
+    #[inline]
+    pub fn uses_memcg_lru(&self) -> bool {
+        self.is_mglru() && self.memcg_walk == MemcgWalk::MemcgLru
     }
 
     /// Is the 6.12 reference encoding in force?

@@ -136,14 +136,17 @@ impl Lru {
         let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
         let n = folio.pages();
         let lruvec = &mut self.lruvecs[folio.lruvec.index()];
+        let inactive = n * u64::from(!lruvec.mg.is_active(generation));
         let pages = &mut lruvec.mg.pages[generation.index()][t][zone];
-        let total = &mut self.nodes[lruvec.node.index()].lru_pages[t];
+        let node = &mut self.nodes[lruvec.node.index()];
         if more {
             *pages += n as i64;
-            *total += n;
+            node.lru_pages[t] += n;
+            node.inactive_pages[t] += inactive;
         } else {
             *pages -= n as i64;
-            *total -= n;
+            node.lru_pages[t] -= n;
+            node.inactive_pages[t] -= inactive;
         }
     }
 
@@ -153,10 +156,13 @@ impl Lru {
         let from = folio.flags.generation().expect("on a generation list");
         folio.flags.set_generation(Some(to));
         let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
-        let n = folio.pages() as i64;
-        let pages = &mut self.lruvecs[folio.lruvec.index()].mg.pages;
-        pages[from.index()][t][zone] -= n;
-        pages[to.index()][t][zone] += n;
+        let n = folio.pages();
+        let lruvec = &mut self.lruvecs[folio.lruvec.index()];
+        lruvec.mg.pages[from.index()][t][zone] -= n as i64;
+        lruvec.mg.pages[to.index()][t][zone] += n as i64;
+        let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[t];
+        *inactive += n * u64::from(!lruvec.mg.is_active(to));
+        *inactive -= n * u64::from(!lruvec.mg.is_active(from));
     }
 
     /// Moves a folio of the oldest generation to the next one: protected, or not to be evicted
@@ -211,10 +217,15 @@ impl Lru {
                 self.force_out_oldest(id, lru_type, evictable);
             }
         }
-        let mg = &mut self.lruvecs[id.index()].mg;
-        let next = mg.max_seq.plus(1);
-        mg.birth[next.generation().index()] = now;
-        mg.max_seq = next;
+        let lruvec = &mut self.lruvecs[id.index()];
+        let (last_active, next) = (Seq(lruvec.mg.max_seq.0 - 1), lruvec.mg.max_seq.plus(1));
+        for lru_type in LruType::ALL {
+            let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[lru_type.index()];
+            *inactive += lruvec.mg.size_of(last_active.generation(), lru_type);
+            *inactive -= lruvec.mg.size_of(next.generation(), lru_type);
+        }
+        lruvec.mg.birth[next.generation().index()] = now;
+        lruvec.mg.max_seq = next;
         self.count(id, Counter::AgingPasses, 1);
         true
     }

@@ -113,12 +113,35 @@ impl Lru {
     fn add_lruvecs(&mut self, memcg: MemcgId, now: Nanos) {
         for node in 0..self.config.nr_nodes {
             self.lruvecs.push(Lruvec::new(&mut self.folios, memcg, NodeId(node), now));
+            self.nodes[usize::from(node)].memcg_lru.add(memcg);
         }
     }
 
     /// The group was removed; its folios stay until they are evicted.
     pub fn offline_memcg(&mut self, memcg: MemcgId) {
         self.memcgs[memcg].online = false;
+        self.nodes.iter_mut().for_each(|node| node.memcg_lru.offline(memcg));
+    }
+
+    /// Nothing is left of a removed group: it is never visited again.
+    ///
+    /// # Panics
+    /// If it was not removed, or still has folios: a bug of the host.
+    pub fn release_memcg(&mut self, memcg: MemcgId) {
+        assert!(!self.memcgs[memcg].online, "{memcg:?}: released while it is online");
+        assert!(self.has_no_folios(memcg), "{memcg:?}: released with folios");
+        self.memcgs[memcg].released = true;
+        self.nodes.iter_mut().for_each(|node| node.memcg_lru.release(memcg));
+    }
+
+    fn has_no_folios(&self, memcg: MemcgId) -> bool {
+        let nodes = (0..self.config.nr_nodes).map(NodeId);
+        nodes.into_iter().all(|node| self.sizes(memcg, node) == Sizes::default())
+    }
+
+    /// The group exceeds its soft limit (cgroup v1): root reclaim comes to it early.
+    pub fn exceed_soft_limit(&mut self, memcg: MemcgId, node: NodeId) {
+        self.nodes[node.index()].memcg_lru.exceed(memcg);
     }
 
     /// The lruvec of a (memcg, node) pair.

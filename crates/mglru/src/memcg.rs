@@ -23,6 +23,8 @@ pub(crate) struct Memcg {
     last_child: Option<MemcgId>,
     next_sibling: Option<MemcgId>,
     pub(crate) online: bool,
+    /// Offline and nothing is left of it.
+    pub(crate) released: bool,
     /// Address spaces, in the order they came.
     pub(crate) mms: Vec<MmId>,
     pub(crate) counters: Counters,
@@ -41,6 +43,7 @@ impl Memcg {
             last_child: None,
             next_sibling: None,
             online: true,
+            released: false,
             mms: Vec::new(),
             counters: Counters::default(),
             file_dirty: 0,

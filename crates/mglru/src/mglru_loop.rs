@@ -68,7 +68,7 @@ enum Turn {
 }
 
 impl MglruLoop {
-    fn evictable(&self) -> Evictable {
+    pub(crate) fn evictable(&self) -> Evictable {
         Evictable::under(self.protection.swappiness)
     }
 
@@ -223,7 +223,8 @@ impl Lru {
             return Some(size as i64);
         }
         if need == AgingNeed::No || ctl.priority == DEF_PRIORITY {
-            let size = if size == 0 { 0 } else { work.protection.protect(ctl, size) };
+            let must = need == AgingNeed::Must;
+            let size = if must { 0 } else { work.protection.protect(ctl, size) };
             return Some((size >> ctl.priority) as i64);
         }
         None
@@ -255,7 +256,7 @@ impl Lru {
     }
 
     /// Root reclaim stops once its goal is met, or for kswapd once the zones are balanced.
-    fn is_enough(&self, ctl: &Control, id: LruvecId, host: &mut impl Host) -> bool {
+    pub(crate) fn is_enough(&self, ctl: &Control, id: LruvecId, host: &mut impl Host) -> bool {
         if !ctl.is_root() {
             return false;
         }

@@ -1,6 +1,7 @@
 //! What reclaim keeps per NUMA node: dirty and writeback counts, kswapd's failures, throttled
 //! tasks (spec §2.3, §9.4).
 
+use crate::memcg_lru::MemcgLru;
 use crate::types::ANON_AND_FILE;
 
 /// Throttled tasks that may go on now.
@@ -21,6 +22,10 @@ pub struct Wakes {
 pub(crate) struct Node {
     /// Pages on evictable lists, per type.
     pub(crate) lru_pages: [u64; ANON_AND_FILE],
+    /// Those of them in generations that report as inactive (MGLRU), per type.
+    pub(crate) inactive_pages: [u64; ANON_AND_FILE],
+    /// Which memcg root reclaim comes to next.
+    pub(crate) memcg_lru: MemcgLru,
     /// Dirty file pages.
     pub(crate) dirty: u64,
     /// Pages under writeback.

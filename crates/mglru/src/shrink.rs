@@ -6,13 +6,11 @@
 
 use alloc::vec::Vec;
 
-use crate::classic::{ClassicLoop, ClassicPrepared, ClassicStep};
 use crate::host::Host;
 use crate::lru::Lru;
-use crate::memcg::TreeWalk;
-use crate::mglru_loop::{MglruLoop, MglruStep};
+use crate::node_visit::NodeVisit;
 use crate::process::Manner;
-use crate::reclaim_control::{BatchStats, Control, Gfp};
+use crate::reclaim_control::{Control, Gfp};
 use crate::stats::Counter;
 use crate::throttle::Throttle;
 use crate::types::{
@@ -68,31 +66,6 @@ pub(crate) enum Purpose {
     },
 }
 
-/// The visit of one node.
-#[derive(Clone, Debug)]
-pub(crate) struct NodeVisit {
-    node: NodeId,
-    walk: TreeWalk,
-    prepared: Option<ClassicPrepared>,
-    member: Option<Member>,
-    scanned_before: u64,
-    reclaimed_before: u64,
-}
-
-/// The memcg being shrunk.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    memcg: MemcgId,
-    lruvec: LruvecId,
-    work: LruvecWork,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum LruvecWork {
-    Mglru(MglruLoop),
-    Classic(ClassicLoop),
-}
-
 /// A reclaim call under way.
 #[derive(Clone, Debug)]
 pub struct Reclaim {
@@ -103,10 +76,10 @@ pub struct Reclaim {
     pass: Option<u8>,
     pub(crate) visit: Option<NodeVisit>,
     /// Isolated folios whose writeback is waited for.
-    waiting: (LruvecId, Vec<FolioId>),
+    pub(crate) waiting: (LruvecId, Vec<FolioId>),
     /// The caller slept for being crowded out by isolated pages once already.
-    waited_isolated: bool,
-    asleep_on: Option<NodeId>,
+    pub(crate) waited_isolated: bool,
+    pub(crate) asleep_on: Option<NodeId>,
     started: bool,
     pub(crate) over: bool,
     /// Reclaimed before this descent (kswapd).
@@ -199,7 +172,7 @@ impl Reclaim {
                     lru.counters[Counter::Allocstall] += 1;
                 }
             }
-            Purpose::Request { .. } => self.next_request(None),
+            Purpose::Request { .. } => self.next_request(lru, None),
         }
     }
 
@@ -233,166 +206,6 @@ impl Reclaim {
         Step::Again(Work::default())
     }
 
-    /// Opens the visit of a node.
-    pub(crate) fn enter_node(&mut self, lru: &mut Lru, node: NodeId, host: &mut impl Host) {
-        let ctl = &mut self.ctl;
-        ctl.nr = BatchStats::default();
-        let mglru = lru.config.is_mglru();
-        if mglru && ctl.is_root() {
-            if !ctl.may_writepage || !ctl.may_unmap {
-                return;
-            }
-            lru.set_initial_priority(ctl, node, host);
-            if ctl.is_kswapd() {
-                self.total += core::mem::take(&mut ctl.reclaimed);
-            }
-        }
-        let full = ctl.is_kswapd() || ctl.full_walk;
-        let walk =
-            if full { TreeWalk::Full { last: None } } else { TreeWalk::Shared { round: None } };
-        self.visit = Some(NodeVisit {
-            node,
-            walk,
-            prepared: (!mglru).then(|| lru.prepare_classic(ctl, node, host)),
-            member: None,
-            scanned_before: ctl.scanned,
-            reclaimed_before: ctl.reclaimed,
-        });
-    }
-
-    fn step_visit(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
-        let mut visit = self.visit.take().expect("a visit is open");
-        let Some(mut member) = visit.member.take() else {
-            if !self.next_member(lru, &mut visit, host) {
-                return self.leave_node(lru, &visit);
-            }
-            self.visit = Some(visit);
-            return Step::Again(Work::default());
-        };
-        let node = visit.node;
-        let (step, over) = self.step_member(lru, node, &mut member, host);
-        if over {
-            let enough = self.finish_member(lru, node, &member, host);
-            if enough && matches!(visit.walk, TreeWalk::Shared { .. }) {
-                return self.leave_node(lru, &visit);
-            }
-        } else {
-            visit.member = Some(member);
-        }
-        self.visit = Some(visit);
-        step
-    }
-
-    /// Opens the next memcg that may be reclaimed from. False: the walk is over.
-    fn next_member(&mut self, lru: &mut Lru, visit: &mut NodeVisit, host: &mut impl Host) -> bool {
-        loop {
-            let Some(memcg) = lru.memcgs.next(self.ctl.top(), visit.node, &mut visit.walk) else {
-                return false;
-            };
-            let protection = lru.protection(&self.ctl, memcg, visit.node, host);
-            if protection.below_min() {
-                continue;
-            }
-            if protection.below_low() && !self.ctl.low_reclaim {
-                self.ctl.low_skipped = true;
-                continue;
-            }
-            let lruvec = lru.lruvec_id(memcg, visit.node);
-            let ctl = &mut self.ctl;
-            let work = match visit.prepared {
-                None => LruvecWork::Mglru(lru.start_mglru(ctl, lruvec, protection)),
-                Some(prepared) => {
-                    LruvecWork::Classic(lru.start_classic(ctl, lruvec, prepared, &protection))
-                }
-            };
-            visit.member = Some(Member { memcg, lruvec, work });
-            return true;
-        }
-    }
-
-    /// One step of the loop over one lruvec; tells whether it was the last.
-    fn step_member(
-        &mut self,
-        lru: &mut Lru,
-        node: NodeId,
-        member: &mut Member,
-        host: &mut impl Host,
-    ) -> (Step, bool) {
-        let (held, judged, waiting, throttle) = match &mut member.work {
-            LruvecWork::Mglru(work) => match lru.step_mglru(&mut self.ctl, work, host) {
-                MglruStep::Over => return (Step::Again(Work::default()), true),
-                MglruStep::Aging { held } => (held, 0, Vec::new(), None),
-                MglruStep::Evicted { held, judged, waiting, throttle } => {
-                    (held, judged, waiting, throttle.then_some(Throttle::Writeback))
-                }
-            },
-            LruvecWork::Classic(work) => match lru.step_classic(&mut self.ctl, work, host) {
-                ClassicStep::Over => return (Step::Again(Work::default()), true),
-                ClassicStep::TooManyIsolated => return (self.crowded_out(lru, node), false),
-                ClassicStep::Shrunk { held, judged, waiting, throttle } => {
-                    (held, judged, waiting, throttle.then_some(Throttle::Writeback))
-                }
-            },
-        };
-        if !waiting.is_empty() {
-            lru.hold_isolated(member.lruvec, &waiting, true);
-            self.waiting = (member.lruvec, waiting);
-        }
-        if let Some(step) = throttle.and_then(|reason| self.sleep(lru, node, reason)) {
-            return (step, false);
-        }
-        let work = Work { lruvec: Some(member.lruvec), held, scanned: judged };
-        (Step::Again(work), false)
-    }
-
-    /// Too many pages are isolated: wait once, then pass the list over.
-    fn crowded_out(&mut self, lru: &mut Lru, node: NodeId) -> Step {
-        if core::mem::replace(&mut self.waited_isolated, true) {
-            return Step::Again(Work::default());
-        }
-        self.sleep(lru, node, Throttle::Isolated).unwrap_or(Step::Again(Work::default()))
-    }
-
-    fn sleep(&mut self, lru: &mut Lru, node: NodeId, reason: Throttle) -> Option<Step> {
-        let at_most = lru.throttle(node, reason)?;
-        self.asleep_on = (reason == Throttle::Writeback).then_some(node);
-        Some(Step::Sleep { reason, at_most })
-    }
-
-    /// A memcg is done: its slab caches too. True when the goal is met.
-    fn finish_member(
-        &mut self,
-        lru: &mut Lru,
-        node: NodeId,
-        member: &Member,
-        host: &mut impl Host,
-    ) -> bool {
-        let slab = host.shrink_slab(member.memcg, node, self.ctl.priority);
-        lru.count(member.lruvec, Counter::SlabsScanned, slab.scanned);
-        if self.ctl.is_root() {
-            self.ctl.reclaimed += slab.freed;
-        }
-        self.ctl.reclaimed >= self.ctl.goal
-    }
-
-    /// The node is done: judge what was met there (not in MGLRU root reclaim).
-    fn leave_node(&mut self, lru: &mut Lru, visit: &NodeVisit) -> Step {
-        let node = visit.node;
-        let reclaimed = self.ctl.reclaimed - visit.reclaimed_before.min(self.ctl.reclaimed);
-        if reclaimed > 0 {
-            lru.nodes[node.index()].kswapd_failures = 0;
-        }
-        if self.purpose == Purpose::Balance {
-            self.left_balance(visit.scanned_before);
-        }
-        let silent = lru.config.is_mglru() && self.ctl.is_root();
-        let first = if silent { None } else { lru.judge_node(&self.ctl, node) };
-        let scanned = self.ctl.scanned - visit.scanned_before.min(self.ctl.scanned);
-        let reason = first.or_else(|| lru.judge_progress(&self.ctl, node, scanned, reclaimed));
-        let step = reason.and_then(|reason| self.sleep(lru, node, reason));
-        step.unwrap_or(Step::Again(Work::default()))
-    }
-
     /// All nodes were visited at this priority.
     fn end_pass(&mut self, lru: &mut Lru) {
         let ctl = &mut self.ctl;
@@ -409,7 +222,7 @@ impl Reclaim {
             return;
         }
         match self.purpose {
-            Purpose::Request { .. } => self.next_request(Some(self.ctl.reclaimed)),
+            Purpose::Request { .. } => self.next_request(lru, Some(self.ctl.reclaimed)),
             _ => self.over = true,
         }
     }
@@ -432,9 +245,10 @@ impl Reclaim {
         true
     }
 
-    /// The next call of a `memory.reclaim` request: a quarter of what is left (spec §7.6).
-    /// `last`: what the call before reclaimed; a fruitless one costs a retry.
-    fn next_request(&mut self, last: Option<u64>) {
+    /// The next call of a `memory.reclaim` request: for a quarter of what is left, or as in 6.1
+    /// for all of it (spec §7.6). `last`: what the call before reclaimed; a fruitless one costs a
+    /// retry.
+    fn next_request(&mut self, lru: &Lru, last: Option<u64>) {
         let Purpose::Request { pages, done, retries } = &mut self.purpose else { return };
         *done += last.unwrap_or(0);
         *retries -= u32::from(last == Some(0));
@@ -442,7 +256,8 @@ impl Reclaim {
             self.over = true;
             return;
         }
-        let batch = (*pages - *done) / 4;
+        let left = *pages - *done;
+        let batch = if lru.config.reclaim_in_quarters { left / 4 } else { left };
         let fresh = Control::new(Reclaimer::Proactive, self.ctl.target, batch);
         self.ctl = Control { swappiness: self.ctl.swappiness, ..fresh };
     }
@@ -483,13 +298,9 @@ impl Lru {
         if ctl.priority != DEF_PRIORITY || ctl.goal < MIN_LRU_BATCH {
             return;
         }
-        let sum = |active: fn(&crate::Sizes) -> u64| {
-            self.memcgs.ids().map(|m| active(&self.sizes(m, node))).sum::<u64>()
-        };
-        let mut reclaimable = sum(|s| s.inactive_file);
-        if host.memcg(MemcgId::ROOT).swap_left > 0 {
-            reclaimable += sum(|s| s.inactive_anon);
-        }
+        let [anon, file] = self.nodes[node.index()].inactive_pages;
+        let can_swap = host.memcg(MemcgId::ROOT).swap_left > 0;
+        let reclaimable = file + if can_swap { anon } else { 0 };
         let fls = |x: u64| 64 - i64::from(x.leading_zeros());
         let estimate = fls(reclaimable) - 1 - fls(ctl.goal - 1);
         ctl.priority = estimate.clamp(i64::from(DEF_PRIORITY / 2), i64::from(DEF_PRIORITY)) as u8;

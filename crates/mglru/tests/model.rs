@@ -68,7 +68,7 @@ fn every_step_of_the_series_agrees_with_the_naive_model() {
 
 #[test]
 fn floors_agree_with_the_naive_model() {
-    for (i, name) in ["v2", "v5"].into_iter().enumerate() {
+    for (i, name) in ["v2", "v4", "v5"].into_iter().enumerate() {
         let first = 700 + 10 * i as u64;
         agree(&variant(name), first..first + 4, 300);
     }
@@ -80,6 +80,16 @@ fn without_proportional_protection_they_agree() {
         let mut config = variant(name);
         config.proportional_protection = false;
         let first = 800 + 10 * i as u64;
+        agree(&config, first..first + 6, 400);
+    }
+}
+
+#[test]
+fn with_the_hierarchy_iterator_they_agree() {
+    for (i, name) in ["after", "before"].into_iter().enumerate() {
+        let mut config = variant(name);
+        config.set("memcg_walk", "iter").expect("a known key");
+        let first = 1000 + 10 * i as u64;
         agree(&config, first..first + 6, 400);
     }
 }

@@ -3,10 +3,13 @@
 
 #[path = "properties/churn.rs"]
 mod churn;
+#[path = "properties/crowd.rs"]
+mod crowd;
 #[path = "toy/toy.rs"]
 mod toy;
 
 use churn::{Churn, Trace};
+use crowd::Crowd;
 use mglru::judge::{Bench, Facts, References, Verdict, judge};
 use mglru::{Config, Counter, Gfp, LruType, MemcgId, Reclaim};
 use proptest::prelude::*;
@@ -137,6 +140,15 @@ proptest! {
         let (mut world, _) = clean_group(variant("after"), pages);
         let reclaimed = world.run(Reclaim::direct(NODE, NORMAL, 0, Gfp::default()));
         prop_assert!((32..32 + 64).contains(&reclaimed), "{reclaimed}");
+    }
+
+    #[test]
+    fn groups_may_come_and_go_while_root_reclaimers_walk(seed: u64, name in 0..VARIANTS.len()) {
+        let mut crowd = Crowd::new(variant(VARIANTS[name]), seed | 1);
+        for _ in 0..120 {
+            crowd.step();
+        }
+        crowd.finish();
     }
 
     #[test]

@@ -164,4 +164,46 @@ pub const EDITS: &[Edit] = &[
         text: "self.avg_refaulted[t][k] = (self.avg_refaulted[t][k] + self.refaulted[t][k]) / 2;",
         replacement: "self.avg_refaulted[t][k] += self.refaulted[t][k];",
     },
+    Edit {
+        says: "an aged memcg stays in the old memcg generation",
+        file: "memcg_lru.rs",
+        text: "Rotation::Young => self.young(),",
+        replacement: "Rotation::Young => self.old(),",
+    },
+    Edit {
+        says: "the memcg generation never advances",
+        file: "memcg_lru.rs",
+        text: "            self.seq += 1;\n",
+        replacement: "            self.seq += 0;\n",
+    },
+    Edit {
+        says: "memcgs are not spread over the bins",
+        file: "memcg_lru.rs",
+        text: "self.link(memcg, slot, draw(), at_head);",
+        replacement: "self.link(memcg, slot, 0, at_head);",
+    },
+    Edit {
+        says: "a walker that was carried away skips the rest of its bin",
+        file: "memcg_lru.rs",
+        text: "let was_carried_away = walk.at != head(walk.slot, walk.bin);",
+        replacement: "let was_carried_away = false;",
+    },
+    Edit {
+        says: "a memcg too small for the priority gets no second try",
+        file: "node_visit.rs",
+        text: "Segment::Default | Segment::Head => Some(Rotation::Tail),",
+        replacement: "Segment::Default | Segment::Head => Some(Rotation::Young),",
+    },
+    Edit {
+        says: "a sizable memcg leaves its place although it was not aged",
+        file: "node_visit.rs",
+        text: "if !work.rotate && is_sizable {",
+        replacement: "if false {",
+    },
+    Edit {
+        says: "a memcg below low is reclaimed at its first visit",
+        file: "node_visit.rs",
+        text: "} else if protection.below_low() && !met_before {",
+        replacement: "} else if protection.below_low() && met_before {",
+    },
 ];

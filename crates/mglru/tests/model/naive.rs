@@ -3,6 +3,7 @@
 //! specification's text, rule by rule, to be compared with the core.
 
 mod aging;
+mod bins;
 mod controller;
 mod evict;
 mod process;
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mglru::{Config, FolioKind};
 
+pub use bins::Bins;
 pub use controller::Controller;
 pub use reclaim::Control;
 
@@ -110,6 +112,7 @@ pub struct Naive {
     pub swappiness: u8,
     pub swap_left: u64,
     pub low: u64,
+    pub bins: Bins,
 }
 
 impl Naive {
@@ -130,6 +133,7 @@ impl Naive {
             swappiness: 60,
             swap_left: 1 << 30,
             low: 0,
+            bins: Bins::default(),
         }
     }
 

@@ -32,6 +32,7 @@ pub enum Input {
     Memcg { pages: u64, io: bool },
     Direct { zone: u8, io: bool },
     Proactive(u64),
+    Machine(u64),
 }
 
 /// Both of them.
@@ -56,6 +57,7 @@ impl Pair {
         naive.mms = vec![Mm { ran: true, young_tables: Default::default() }; mms.len()];
         let (ids, kinds, shadows) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let rng = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        (world.toy.random, naive.bins.random) = (rng, rng);
         Self { world, naive, group, mms, ids, shadows, kinds, rng }
     }
 
@@ -93,7 +95,8 @@ impl Pair {
             }
             86 => Input::Low([0, 40, 200][self.draw(3) as usize]),
             87..94 => Input::Memcg { pages: 1 + self.draw(80), io: self.draw(5) > 0 },
-            94..98 => Input::Direct { zone: 2 + self.draw(2) as u8, io: self.draw(5) > 0 },
+            94..97 => Input::Direct { zone: 2 + self.draw(2) as u8, io: self.draw(5) > 0 },
+            97 => Input::Machine(1 + self.draw(400)),
             _ => Input::Proactive(1 + self.draw(200)),
         }
     }
@@ -151,9 +154,8 @@ impl Pair {
                 self.world.toy.groups[1].low = low;
                 self.naive.low = low;
             }
-            Input::Memcg { .. } | Input::Direct { .. } | Input::Proactive(_) => {
-                self.reclaim(input);
-            }
+            Input::Memcg { .. } | Input::Direct { .. } => self.reclaim(input),
+            Input::Proactive(_) | Input::Machine(_) => self.reclaim(input),
             _ => self.happen(input),
         }
         self.world.lru.check();
@@ -337,9 +339,17 @@ impl Pair {
                 let sc = crate::naive::Control { swap_is_fast: fast, ..control(pages) };
                 (core, self.naive.request(pages, sc))
             }
+            Input::Machine(pages) => {
+                let core = self.world.run(Reclaim::proactive(MemcgId::ROOT, pages, None));
+                let sc =
+                    crate::naive::Control { swap_is_fast: fast, global: true, ..control(pages) };
+                (core, self.naive.request(pages, sc))
+            }
             _ => unreachable!("not a reclaim"),
         };
         assert_eq!(core, naive, "{input:?}: pages reclaimed");
+        let drawn = (self.world.toy.random, self.naive.bins.random);
+        assert_eq!(drawn.0, drawn.1, "{input:?}: random numbers drawn");
     }
 
     /// Everything observable must be equal.

@@ -51,7 +51,7 @@ impl Naive {
     pub fn reclaim(&mut self, mut sc: Control) -> u64 {
         let mut full_walk = false;
         loop {
-            for priority in (0..=12).rev() {
+            for priority in (0..=self.first_priority(&sc)).rev() {
                 sc.priority = priority;
                 self.visit(&mut sc);
                 if sc.reclaimed >= sc.goal {
@@ -73,6 +73,17 @@ impl Naive {
         sc.reclaimed
     }
 
+    /// Spec §9.2.
+    fn first_priority(&self, sc: &Control) -> u8 {
+        if !sc.global || sc.goal < 64 {
+            return 12;
+        }
+        let old = self.min_seq[0].min(self.min_seq[1])..self.max_seq - 1;
+        let inactive: u64 = old.map(|s| self.size_of(s, 0) + self.size_of(s, 1)).sum();
+        let fls = |x: u64| 64 - x.leading_zeros() as i32;
+        (fls(inactive) - 1 - fls(sc.goal - 1)).clamp(6, 12) as u8
+    }
+
     /// Spec §7.6.
     pub fn request(&mut self, pages: u64, sc: Control) -> u64 {
         let (mut done, mut retries) = (0, 16);
@@ -88,19 +99,29 @@ impl Naive {
     fn visit(&mut self, sc: &mut Control) {
         sc.unqueued_dirty = 0;
         sc.file_taken = 0;
+        if sc.global && self.config.uses_memcg_lru() {
+            return self.walk_bins(sc);
+        }
         // Spec §7.4: the target itself is not protected.
         let low = if sc.global { self.low } else { 0 };
         if low > 0 && self.usage() <= low && !sc.low_reclaim {
             sc.low_skipped = true;
             return;
         }
+        let rotate = self.shrink(sc);
+        self.note_rotation(rotate);
+    }
+
+    /// True: the memcg should be rotated.
+    pub fn shrink(&mut self, sc: &mut Control) -> bool {
+        let low = if sc.global { self.low } else { 0 };
         // Spec §5.1.
         sc.swappiness = if self.swap_left < 64 { 0 } else { self.swappiness };
         let usage = self.usage();
         if self.config.patches.p04 {
-            self.shrink_after(sc, low, usage);
+            self.shrink_after(sc, low, usage)
         } else {
-            self.shrink_before(sc, low, usage);
+            self.shrink_before(sc, low, usage)
         }
     }
 
@@ -114,8 +135,8 @@ impl Naive {
         (size - size * p / (usage.max(p) + 1)).max(size.min(32))
     }
 
-    fn shrink_before(&mut self, sc: &mut Control, low: u64, usage: u64) {
-        let mut scanned = 0;
+    fn shrink_before(&mut self, sc: &mut Control, low: u64, usage: u64) -> bool {
+        let (mut scanned, mut rotate) = (0, false);
         let mut walking = sc.proactive;
         loop {
             let need = self.need(sc.swappiness);
@@ -123,7 +144,7 @@ impl Naive {
                 if need == Need::Must { 0 } else { self.protect(sc, low, usage) >> sc.priority }
             } else {
                 walking = true;
-                self.age(sc.swappiness);
+                rotate = self.age(sc.swappiness);
                 0
             };
             if want == 0 {
@@ -145,9 +166,10 @@ impl Naive {
         if !self.config.patches.p10 && all_dirty && wakes {
             self.counts.flusher += 1;
         }
+        rotate
     }
 
-    fn shrink_after(&mut self, sc: &mut Control, low: u64, usage: u64) {
+    fn shrink_after(&mut self, sc: &mut Control, low: u64, usage: u64) -> bool {
         let p = self.config.patches;
         let size = self.evictable_size(sc.swappiness);
         let budget = self.protect(sc, low, usage) >> sc.priority;
@@ -157,6 +179,7 @@ impl Naive {
             Floor::V5 if budget == 0 && sc.priority < 12 => size.min(32),
             Floor::V5 => budget,
         };
+        let mut rotate = budget == 0 && matches!(self.config.floor, Floor::V4 | Floor::V5);
         let mut left = budget as i64;
         let (mut aged, mut walking) = (false, sc.proactive);
         while left > 0 {
@@ -166,7 +189,7 @@ impl Naive {
                 Need::No => false,
             };
             if due {
-                self.age(sc.swappiness);
+                rotate |= self.age(sc.swappiness);
                 (aged, walking) = (true, true);
                 if !p.p07 {
                     break;
@@ -183,10 +206,11 @@ impl Naive {
         if !p.p10 && all_dirty {
             self.counts.flusher += 1;
         }
+        rotate
     }
 
     /// Root reclaim only.
-    fn enough(&self, sc: &Control) -> bool {
+    pub fn enough(&self, sc: &Control) -> bool {
         sc.global && sc.reclaimed >= sc.goal.max(2)
     }
 }

@@ -7,8 +7,8 @@ use mglru::{
 use crate::toy::{NODE, NORMAL, World};
 
 /// Two groups below root with as many clean file pages each.
-fn two(variant: &str, pages: usize) -> (World, MemcgId, MemcgId) {
-    let mut world = World::variant(variant);
+fn two(variant: &str, set: &[(&str, &str)], pages: usize) -> (World, MemcgId, MemcgId) {
+    let mut world = World::with(variant, set);
     world.checks_steps = false;
     let (a, b) = (world.group(MemcgId::ROOT), world.group(MemcgId::ROOT));
     world.files(a, pages);
@@ -27,7 +27,7 @@ fn direct() -> Reclaim {
 #[test]
 fn a_group_below_min_never_loses_a_page() {
     for variant in ["after", "before", "k6.12", "classic"] {
-        let (mut world, a, b) = two(variant, 200);
+        let (mut world, a, b) = two(variant, &[], 200);
         world.toy.groups[a.index()].min = 200;
         for _ in 0..10 {
             world.run(direct());
@@ -40,7 +40,7 @@ fn a_group_below_min_never_loses_a_page() {
 #[test]
 fn a_group_below_low_loses_pages_only_when_nothing_else_is_left() {
     for variant in ["after", "before", "classic"] {
-        let (mut world, a, b) = two(variant, 100);
+        let (mut world, a, b) = two(variant, &[("memcg_walk", "iter")], 100);
         world.toy.groups[a.index()].low = 100;
         while steals(&world, b) < 100 {
             world.run(direct());
@@ -53,7 +53,7 @@ fn a_group_below_low_loses_pages_only_when_nothing_else_is_left() {
 
 #[test]
 fn the_target_itself_is_not_protected() {
-    let (mut world, a, _) = two("after", 100);
+    let (mut world, a, _) = two("after", &[], 100);
     world.toy.groups[a.index()].min = 1000;
     assert!(world.reclaim(a, 32) >= 32);
 }
@@ -121,7 +121,7 @@ fn fruitless_reclaim_walks_the_whole_tree_once_more() {
 
 #[test]
 fn a_request_is_met_in_quarters_of_what_is_left() {
-    let (mut world, a, _) = two("after", 20_000);
+    let (mut world, a, _) = two("after", &[], 20_000);
     let done = world.run(Reclaim::proactive(a, 1000, None));
     assert!((1000..1000 + 64).contains(&done), "{done}");
     assert_eq!(world.counter(Counter::PgstealProactive), done);
@@ -136,6 +136,30 @@ fn a_request_that_cannot_be_met_ends_after_sixteen_fruitless_calls() {
     assert_eq!(world.run(Reclaim::proactive(g, 1000, None)), 10);
     let first_priority = world.toy.slab_calls.iter().filter(|c| c.1 == 12).count();
     assert_eq!(first_priority, 1 + 2 * MAX_RECLAIM_RETRIES as usize, "two descents a call");
+}
+
+#[test]
+fn as_in_6_1_a_request_is_made_for_all_of_what_is_left() {
+    let goals = |quarters: &str| {
+        let (mut world, a, _) = two("classic", &[("reclaim_in_quarters", quarters)], 20_000);
+        world.run(Reclaim::proactive(a, 4096, None));
+        world.toy.slab_calls.len()
+    };
+    assert!(goals("true") > goals("false"), "a call of its own for each quarter");
+}
+
+#[test]
+fn as_in_6_1_every_walk_visits_all() {
+    for (partial, visited) in [("true", 1), ("false", 5)] {
+        let mut world = World::with("classic", &[("partial_walks", partial)]);
+        let parent = world.group(MemcgId::ROOT);
+        let children: Vec<MemcgId> = (0..4).map(|_| world.group(parent)).collect();
+        world.files(parent, 200_000);
+        children.iter().for_each(|&c| drop(world.files(c, 10)));
+        world.checks_steps = false;
+        world.reclaim(parent, 32);
+        assert_eq!(world.toy.slab_calls.len(), visited, "partial walks: {partial}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod entry;
 mod eviction;
 mod groups;
 mod kswapd;
+mod memcg_lru;
 mod refaults;
 mod throttling;
 #[path = "../toy/toy.rs"]

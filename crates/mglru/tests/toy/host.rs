@@ -7,15 +7,15 @@ use mglru::host::{
 };
 use mglru::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
-use super::{Freed, NODE, NORMAL, PAGE, TABLE, Toy};
+use super::{Freed, NODE, NORMAL, PAGE, TABLE, Toy, draw};
 
 impl Host for Toy {
     fn now(&mut self) -> Nanos {
         self.now
     }
 
-    fn random_below(&mut self, _n: u32) -> u32 {
-        0
+    fn random_below(&mut self, n: u32) -> u32 {
+        draw(&mut self.random, n)
     }
 
     fn memcg(&mut self, memcg: MemcgId) -> MemcgView {

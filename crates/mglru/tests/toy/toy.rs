@@ -131,6 +131,8 @@ pub struct Toy {
     pub rmap_walks: Vec<FolioId>,
     /// Free pages of the second node, slower memory for the first; `None`: there is none.
     pub slow_room: Option<u64>,
+    /// State of the random numbers; 0: every answer is 0.
+    pub random: u64,
 }
 
 impl Default for Toy {
@@ -156,8 +158,17 @@ impl Default for Toy {
             walked: Vec::new(),
             rmap_walks: Vec::new(),
             slow_room: None,
+            random: 0,
         }
     }
+}
+
+/// The next random number below `n`; none but 0 come from state 0.
+pub fn draw(state: &mut u64, n: u32) -> u32 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (((*state >> 32) * u64::from(n)) >> 32) as u32
 }
 
 impl Group {
