@@ -210,8 +210,8 @@ proptest! {
         }
         let by_reference = |v| matches!(
             v,
-            Verdict::Evict { .. } | Verdict::Demote | Verdict::KeepReferenced | Verdict::ActivateWorkingset
-                | Verdict::ActivateReferenced
+            Verdict::Evict { .. } | Verdict::Demote | Verdict::KeepReferenced
+                | Verdict::ActivateWorkingset | Verdict::ActivateReferenced
         );
         prop_assert!(a == b || by_reference(a) && by_reference(b), "{:?} and {:?}", a, b);
     }
