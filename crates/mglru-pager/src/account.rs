@@ -1,0 +1,286 @@
+//! What each group holds and may hold: hierarchical, in bytes, checked before a fault returns.
+//!
+//! A charge of a page includes what the pager keeps for it, so that the budget bounds the pager
+//! too. Names and meanings are those of cgroup v2.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use mglru::MemcgId;
+
+use crate::sys::PAGE;
+
+/// What a resident page costs: itself, and its folio and links in the policy's slab.
+pub const PAGE_COST: u64 = PAGE as u64 + 40;
+/// No limit.
+pub const NO_LIMIT: u64 = u64::MAX;
+/// What one batch of reclaim may add to swap's pool before it frees its pages.
+const RECLAIM_BYTES: u64 = 64 * PAGE as u64;
+/// The free reserve is a share of the limit, within bounds: enough for a burst of faults while
+/// the policy thread wakes, little enough not to be missed.
+const RESERVE_SHARE: u64 = 128;
+const RESERVE_BYTES: (u64, u64) = (16 * PAGE as u64, 1024 * PAGE as u64);
+
+/// A limit or protection of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// `memory.min`, bytes.
+    Min,
+    /// `memory.low`, bytes.
+    Low,
+    /// `memory.high`, bytes.
+    High,
+    /// `memory.max`, bytes.
+    Max,
+    /// `memory.swap.max`, bytes.
+    SwapMax,
+}
+
+/// What happened to a group (`memory.events`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// It was over `memory.high`.
+    High,
+    /// A fault met `memory.max`.
+    Max,
+    /// Reclaim could not make room.
+    Oom,
+    /// A page found no room in swap.
+    SwapFail,
+}
+
+/// One group.
+#[derive(Debug)]
+pub struct Account {
+    /// Its path below the root, `/` for the root itself.
+    pub path: String,
+    /// The policy's name for it.
+    pub memcg: MemcgId,
+    /// Reclaim is wanted and the policy knows.
+    pub wanted: AtomicBool,
+    parent: Option<Arc<Account>>,
+    usage: AtomicU64,
+    peak: AtomicU64,
+    swap: AtomicU64,
+    settings: [AtomicU64; 5],
+    swappiness: AtomicU8,
+    events: [AtomicU64; 4],
+}
+
+impl Account {
+    /// A group without limits.
+    pub fn new(path: String, memcg: MemcgId, parent: Option<Arc<Self>>) -> Self {
+        let settings = [0, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT].map(AtomicU64::new);
+        Self {
+            path,
+            memcg,
+            wanted: AtomicBool::new(false),
+            parent,
+            usage: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            swap: AtomicU64::new(0),
+            settings,
+            swappiness: AtomicU8::new(60),
+            events: Default::default(),
+        }
+    }
+
+    /// This group and those above it.
+    pub fn ancestry(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |account| account.parent.as_deref())
+    }
+
+    /// `memory.current`, bytes.
+    pub fn usage(&self) -> u64 {
+        self.usage.load(Ordering::Relaxed)
+    }
+
+    /// `memory.peak`, bytes.
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// `memory.swap.current`, bytes.
+    pub fn swap(&self) -> u64 {
+        self.swap.load(Ordering::Relaxed)
+    }
+
+    /// A limit or protection.
+    pub fn get(&self, setting: Setting) -> u64 {
+        self.settings[setting as usize].load(Ordering::Relaxed)
+    }
+
+    /// Sets a limit or protection.
+    pub fn set(&self, setting: Setting, bytes: u64) {
+        self.settings[setting as usize].store(bytes, Ordering::Relaxed);
+    }
+
+    /// `memory.swappiness`, 0 to 200.
+    pub fn swappiness(&self) -> u8 {
+        self.swappiness.load(Ordering::Relaxed)
+    }
+
+    /// Sets it.
+    pub fn set_swappiness(&self, swappiness: u8) {
+        self.swappiness.store(swappiness.min(200), Ordering::Relaxed);
+    }
+
+    /// How often something happened.
+    pub fn events(&self, what: Happened) -> u64 {
+        self.events[what as usize].load(Ordering::Relaxed)
+    }
+
+    /// It happened.
+    pub fn note(&self, what: Happened) {
+        self.events[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Room left for pages of faults below this group's own `memory.max`, bytes.
+    pub fn room(&self) -> u64 {
+        self.fault_max().saturating_sub(self.usage())
+    }
+
+    /// What faults may fill: the rest is for reclaim, which packs pages before it frees them.
+    fn fault_max(&self) -> u64 {
+        let max = self.get(Setting::Max);
+        if max == NO_LIMIT { NO_LIMIT } else { max - RECLAIM_BYTES.min(max / 16) }
+    }
+
+    /// Charges a fault's page to the group and all above it, or to none.
+    ///
+    /// # Errors
+    /// The group that is full.
+    pub fn try_charge(&self, bytes: u64) -> Result<(), &Self> {
+        for account in self.ancestry() {
+            let most = account.fault_max();
+            let fits = |usage: u64| usage.checked_add(bytes).filter(|&after| after <= most);
+            if account.usage.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_err() {
+                for below in self.ancestry().take_while(|below| !std::ptr::eq(*below, account)) {
+                    below.usage.fetch_sub(bytes, Ordering::AcqRel);
+                }
+                return Err(account);
+            }
+        }
+        self.note_peaks();
+        Ok(())
+    }
+
+    /// Charges whatever the limits: what is already in use.
+    pub fn charge_anyway(&self, bytes: u64) {
+        for account in self.ancestry() {
+            account.usage.fetch_add(bytes, Ordering::AcqRel);
+        }
+        self.note_peaks();
+    }
+
+    fn note_peaks(&self) {
+        for account in self.ancestry() {
+            account.peak.fetch_max(account.usage(), Ordering::Relaxed);
+        }
+    }
+
+    /// Gives back what was charged.
+    pub fn uncharge(&self, bytes: u64) {
+        for account in self.ancestry() {
+            account.usage.fetch_sub(bytes, Ordering::AcqRel);
+        }
+    }
+
+    /// A page goes to swap, if no group has its `memory.swap.max` full.
+    pub fn try_charge_swap(&self) -> bool {
+        let bytes = PAGE as u64;
+        if self.swap_room() < bytes {
+            return false;
+        }
+        for account in self.ancestry() {
+            account.swap.fetch_add(bytes, Ordering::AcqRel);
+        }
+        true
+    }
+
+    /// A page leaves swap.
+    pub fn uncharge_swap(&self) {
+        for account in self.ancestry() {
+            account.swap.fetch_sub(PAGE as u64, Ordering::AcqRel);
+        }
+    }
+
+    /// Bytes it may still put into swap.
+    pub fn swap_room(&self) -> u64 {
+        let room = |a: &Self| a.get(Setting::SwapMax).saturating_sub(a.swap());
+        self.ancestry().map(room).min().unwrap_or(0)
+    }
+
+    /// Bytes to keep free below `memory.max`: where reclaim begins, and where it ends.
+    pub fn reserve(&self) -> (u64, u64) {
+        let (least, most) = RESERVE_BYTES;
+        let max = self.fault_max();
+        let low = (max / RESERVE_SHARE).clamp(least, most).min(max / 4);
+        (low, low + low / 2)
+    }
+
+    /// Usage from which on reclaim works in the background.
+    pub fn background_from(&self) -> u64 {
+        let max = self.fault_max();
+        let below_max = if max == NO_LIMIT { NO_LIMIT } else { max - self.reserve().0 };
+        below_max.min(self.get(Setting::High))
+    }
+
+    /// Usage at which it stops again.
+    pub fn background_until(&self) -> u64 {
+        let max = self.fault_max();
+        let below_max = if max == NO_LIMIT { NO_LIMIT } else { max - self.reserve().1 };
+        below_max.min(self.get(Setting::High))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn family() -> (Arc<Account>, Arc<Account>) {
+        let root = Arc::new(Account::new("/".into(), MemcgId::ROOT, None));
+        let child = Arc::new(Account::new("/a".into(), MemcgId(1), Some(root.clone())));
+        (root, child)
+    }
+
+    #[test]
+    fn a_refused_charge_leaves_no_trace() {
+        let (root, child) = family();
+        root.set(Setting::Max, 10_000 + 10_000 / 15 + 1);
+        assert!(child.try_charge(9_000).is_ok());
+        let full = child.try_charge(2_000).map_err(|account| account.path.clone());
+        assert_eq!(full, Err("/".to_string()));
+        assert_eq!((root.usage(), child.usage()), (9_000, 9_000));
+        assert_eq!((root.peak(), child.peak()), (9_000, 9_000));
+        child.set(Setting::Max, 10_200);
+        let full = child.try_charge(600).map_err(|account| account.path.clone());
+        assert_eq!(full, Err("/a".to_string()));
+        child.uncharge(9_000);
+        assert_eq!((root.usage(), child.usage()), (0, 0));
+    }
+
+    #[test]
+    fn swap_is_bounded_by_the_tightest_group() {
+        let (root, child) = family();
+        root.set(Setting::SwapMax, 2 * PAGE as u64);
+        child.set(Setting::SwapMax, PAGE as u64);
+        assert!(child.try_charge_swap());
+        assert!(!child.try_charge_swap() && root.try_charge_swap());
+        child.uncharge_swap();
+        assert_eq!((root.swap(), child.swap()), (PAGE as u64, 0));
+    }
+
+    #[test]
+    fn the_reserve_lies_below_the_limit() {
+        let (root, _) = family();
+        assert_eq!(root.background_from(), NO_LIMIT);
+        for max in [1 << 16, 1 << 20, 1 << 27, 1 << 40] {
+            root.set(Setting::Max, max);
+            assert!(root.background_until() < root.background_from());
+            assert!(root.background_from() < max && root.background_until() >= max / 2);
+        }
+        root.set(Setting::High, 4096);
+        assert_eq!((root.background_from(), root.background_until()), (4096, 4096));
+    }
+}

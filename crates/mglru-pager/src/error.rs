@@ -1,0 +1,30 @@
+//! What can go wrong, by what it means for the caller.
+
+use std::io;
+
+/// Why the pager could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum PagerError {
+    /// The kernel refused, or a file did.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// A group's `memory.max` leaves no room for the tables of a mapping.
+    #[error("group {0}: memory.max leaves no room for the mapping's tables")]
+    NoRoom(String),
+    /// A value is out of its range.
+    #[error("{what}: {got} is not within {takes}")]
+    OutOfRange {
+        /// The name of the value.
+        what: &'static str,
+        /// What was given.
+        got: u64,
+        /// What it takes.
+        takes: String,
+    },
+    /// A group's name is taken or not a name.
+    #[error("`{0}` is not a new group's name")]
+    GroupName(String),
+    /// The pager was shut down.
+    #[error("the pager has stopped")]
+    Stopped,
+}

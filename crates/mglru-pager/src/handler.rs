@@ -1,0 +1,146 @@
+//! The thread that serves an arena's faults: it reads what is missing, installs it, and lets
+//! stores happen. It never reclaims; without room it waits for the policy to make some.
+//!
+//! The kernel's message is a hint; the page's state, under its lock, decides.
+
+mod fill;
+mod install;
+mod waiting;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use crate::arena::Arena;
+use crate::pages::Presence;
+use crate::sys::PAGE;
+use crate::sys::direct::Buffer;
+use crate::sys::ring::Ring;
+use crate::sys::uffd::Message;
+use crate::sys::wake;
+
+use fill::Reading;
+use install::Installer;
+use waiting::{Waiting, Why};
+
+/// Messages taken at once.
+const MESSAGES: usize = 32;
+/// Reads under way at once.
+const DEPTH: u16 = 16;
+/// What a thread's stack and its small buffers come to, bytes.
+const STACK: u64 = 64 << 10;
+/// Pages of one read at most: 64 KiB.
+const CLUSTER: u32 = 16;
+/// How often faults that wait are looked at.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// A page that was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Touch {
+    page: u32,
+    write: bool,
+}
+
+/// The handler's own state.
+struct Handler {
+    arena: Arc<Arena>,
+    installer: Installer,
+    ring: Ring,
+    /// By buffer of the ring.
+    reading: Vec<Option<Reading>>,
+    page: Buffer,
+    scratch: Vec<u8>,
+}
+
+/// Bytes of one read at most. Swap is read page by page.
+fn read_bytes(arena: &Arena) -> usize {
+    if arena.is_anon() { PAGE } else { CLUSTER as usize * PAGE }
+}
+
+/// Bytes of memory a handler takes, its stack included.
+pub fn buffer_bytes(arena: &Arena) -> u64 {
+    STACK + u64::from(DEPTH) * read_bytes(arena) as u64
+}
+
+/// Starts the handler of an arena. It ends after [`Arena::closed`] was set and it was woken.
+pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
+    let installer =
+        Installer { arena: arena.clone(), waiting: Waiting::default(), zeros: Buffer::new(PAGE)? };
+    let handler = Handler {
+        installer,
+        ring: Ring::new(DEPTH, read_bytes(&arena))?,
+        reading: (0..DEPTH).map(|_| None).collect(),
+        page: Buffer::new(PAGE)?,
+        scratch: Vec::with_capacity(2 * PAGE),
+        arena,
+    };
+    Builder::new().name("mglru-fault".into()).spawn(move || handler.run())
+}
+
+impl Handler {
+    fn run(mut self) {
+        let mut messages = [Message::default(); MESSAGES];
+        while !self.arena.closed.load(Ordering::Acquire) {
+            let n = self.arena.uffd.read(&mut messages).expect("the userfaultfd is ours");
+            messages[..n].iter().for_each(|message| self.serve(message));
+            self.retry();
+            self.ring.submit().expect("the ring is ours");
+            while let Some(finished) = self.ring.finished() {
+                self.read_ended(finished.buffer, finished.result);
+            }
+            if n < MESSAGES && !self.installer.waiting.is_due() {
+                self.sleep();
+            }
+        }
+    }
+
+    fn sleep(&mut self) {
+        let (arena, waiting) = (&self.arena, &mut self.installer.waiting);
+        let at_most = (!waiting.is_empty()).then_some(WATCH);
+        wake::sleep([arena.uffd.as_fd(), self.ring.as_fd(), arena.wake.as_fd()], at_most);
+        if arena.wake.hush() {
+            waiting.set_due();
+        }
+        waiting.watch(arena);
+    }
+
+    fn serve(&mut self, message: &Message) {
+        let Some(fault) = message.fault() else { return };
+        let start = self.arena.view.address(0);
+        let page = ((fault.address - start) / PAGE as u64) as u32;
+        self.touched(Touch { page, write: fault.write });
+    }
+
+    /// Faults that waited try again.
+    fn retry(&mut self) {
+        if !self.installer.waiting.is_due() {
+            return;
+        }
+        let hopeless = self.arena.out_of_memory.swap(false, Ordering::AcqRel);
+        for (touch, why) in self.installer.waiting.take() {
+            if hopeless && why == Why::Room {
+                self.installer.refuse(touch);
+            } else {
+                self.touched(touch);
+            }
+        }
+    }
+
+    fn touched(&mut self, touch: Touch) {
+        let Touch { page, write } = touch;
+        match self.arena.pages.lock_or_wait(page) {
+            None => self.installer.waiting.add(touch, Why::Lock),
+            Some(Presence::Absent) => self.missing(touch),
+            Some(presence) if write && presence.is_resident() => {
+                self.installer.allow_store(page, presence);
+            }
+            Some(presence) => {
+                self.installer.unlock(page, presence);
+                self.installer.wake(page);
+            }
+        }
+    }
+}

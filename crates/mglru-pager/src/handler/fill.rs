@@ -1,0 +1,193 @@
+//! A missing page: charged, read from wherever it is, and installed.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{CLUSTER, Handler, Touch, Why};
+use crate::account::{Account, Happened, PAGE_COST};
+use crate::arena::{Access, Arena, Backing};
+use crate::pages::{Presence, Slot};
+use crate::store::{Queue, Store};
+use crate::swap::Loaded;
+use crate::sys::PAGE;
+use crate::sys::ring::BufferId;
+
+/// A read under way. All its pages are locked, absent and charged.
+pub(super) struct Reading {
+    touch: Touch,
+    first: u32,
+    nr_pages: u32,
+    /// Of a page from the swap file.
+    slot: Option<Slot>,
+}
+
+impl Handler {
+    /// The touched page is locked and absent.
+    pub(super) fn missing(&mut self, touch: Touch) {
+        let arena = self.arena.clone();
+        if let Err(full) = arena.account.try_charge(PAGE_COST) {
+            return self.starve(full, touch);
+        }
+        self.wake_policy_if_low();
+        arena.counters.missing.fetch_add(1, Ordering::Relaxed);
+        match &arena.backing {
+            Backing::Anon => self.missing_anon(&arena, touch),
+            Backing::Store(store) => self.missing_stored(store, touch),
+        }
+    }
+
+    /// No room: the fault waits until the policy has made some.
+    fn starve(&mut self, full: &Account, touch: Touch) {
+        full.note(Happened::Max);
+        full.wanted.store(true, Ordering::Release);
+        self.installer.unlock(touch.page, Presence::Absent);
+        self.installer.waiting.add(touch, Why::Room);
+        self.arena.counters.throttled.fetch_add(1, Ordering::Relaxed);
+        self.arena.starved.store(true, Ordering::Release);
+        self.arena.policy.ring();
+    }
+
+    /// Has the policy reclaim before the room is gone.
+    fn wake_policy_if_low(&self) {
+        for account in self.arena.account.ancestry() {
+            let low = account.usage() > account.background_from();
+            if low && !account.wanted.swap(true, Ordering::AcqRel) {
+                self.arena.policy.ring();
+            }
+        }
+    }
+
+    fn missing_anon(&mut self, arena: &Arc<Arena>, touch: Touch) {
+        let slot = arena.pages.slot(touch.page);
+        if slot == 0 {
+            return self.installer.install_zeros(touch);
+        }
+        arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
+            Loaded::Content => {
+                // The pool's copy would only take room: the page is all there is from now on.
+                arena.free_slot(arena.pages.set_slot(touch.page, 0));
+                self.installer.install(touch.page, &self.page, Presence::Dirty);
+            }
+            Loaded::ToRead(offset) => self.read_swap_file(arena, touch, slot, offset),
+        }
+    }
+
+    fn read_swap_file(&mut self, arena: &Arc<Arena>, touch: Touch, slot: Slot, offset: u64) {
+        let Some(buffer) = self.ring.take() else { return self.wait_for_buffer(touch) };
+        let file = arena.swap.file().expect("the slot is in the file");
+        self.ring.read(file.as_fd(), buffer, PAGE, offset);
+        let reading = Reading { touch, first: touch.page, nr_pages: 1, slot: Some(slot) };
+        self.reading[buffer.index()] = Some(reading);
+    }
+
+    fn missing_stored(&mut self, store: &Arc<dyn Store>, touch: Touch) {
+        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        match store.queue() {
+            Some(queue) if touch.page < queue.nr_pages => self.queue_read(queue, touch),
+            _ => self.read_now(store, touch),
+        }
+    }
+
+    fn queue_read(&mut self, queue: Queue<'_>, touch: Touch) {
+        let Some(buffer) = self.ring.take() else { return self.wait_for_buffer(touch) };
+        let around = self.read_around(touch.page, queue.nr_pages);
+        let (first, nr_pages) = (around.start, around.len() as u32);
+        let offset = queue.base + self.arena.offset(first);
+        self.ring.read(queue.fd, buffer, nr_pages as usize * PAGE, offset);
+        self.reading[buffer.index()] = Some(Reading { touch, first, nr_pages, slot: None });
+    }
+
+    fn wait_for_buffer(&mut self, touch: Touch) {
+        self.installer.give_up(touch.page);
+        self.installer.waiting.add(touch, Why::Buffer);
+    }
+
+    fn read_now(&mut self, store: &Arc<dyn Store>, touch: Touch) {
+        match store.read_at(self.arena.offset(touch.page), &mut self.page) {
+            Ok(()) => self.installer.install(touch.page, &self.page, touch.presence()),
+            Err(error) => self.installer.failed(touch.page, &error),
+        }
+    }
+
+    /// Locks and charges absent neighbours of a page: the run to read, which contains it.
+    fn read_around(&mut self, page: u32, end: u32) -> Range<u32> {
+        let window = match self.arena.access() {
+            Access::Random => page..page + 1,
+            Access::Normal => page - page % CLUSTER..page - page % CLUSTER + CLUSTER,
+            Access::Sequential => page..page + CLUSTER,
+        };
+        let last = window.end.min(end).min(self.arena.pages.len());
+        let after = (page + 1..last).take_while(|&p| self.join(p)).count() as u32;
+        let before = (window.start..page).rev().take_while(|&p| self.join(p)).count() as u32;
+        let joined = u64::from(after + before);
+        self.arena.counters.read_around.fetch_add(joined, Ordering::Relaxed);
+        page - before..page + 1 + after
+    }
+
+    /// Takes a neighbour into the read, if it is absent and there is plenty of room.
+    fn join(&self, page: u32) -> bool {
+        let account = &self.arena.account;
+        if account.ancestry().any(|a| a.usage() + PAGE_COST > a.background_from()) {
+            return false;
+        }
+        match self.arena.pages.try_lock(page) {
+            Some(Presence::Absent) if account.try_charge(PAGE_COST).is_ok() => true,
+            // Nobody else can have waited: only this thread serves the arena's faults.
+            Some(presence) => {
+                let _ = self.arena.pages.unlock(page, presence);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// A read ended: its pages become resident, or fail.
+    pub(super) fn read_ended(&mut self, buffer: BufferId, result: io::Result<usize>) {
+        let reading = self.reading[buffer.index()].take().expect("a read was under way");
+        let outcome = result.and_then(|n| self.check(&reading, buffer, n));
+        match outcome {
+            Ok(()) => self.install_all(&reading, buffer),
+            Err(error) => self.drop_all(&reading, &error),
+        }
+        self.ring.give_back(buffer);
+        self.installer.waiting.set_due();
+    }
+
+    /// What a read did not reach lies beyond the end: zeros. Swap must be what was written.
+    fn check(&mut self, reading: &Reading, buffer: BufferId, n: usize) -> io::Result<()> {
+        let len = reading.nr_pages as usize * PAGE;
+        let bytes = self.ring.bytes(buffer);
+        bytes[n.min(len)..len].fill(0);
+        match reading.slot {
+            Some(slot) if !self.arena.swap.is_intact(slot, &bytes[..PAGE]) => {
+                Err(io::Error::from_raw_os_error(libc::EIO))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn install_all(&mut self, reading: &Reading, buffer: BufferId) {
+        let Reading { touch, first, nr_pages, slot } = *reading;
+        if slot.is_some() && touch.write {
+            self.arena.free_slot(self.arena.pages.set_slot(touch.page, 0));
+        }
+        let bytes = self.ring.bytes(buffer);
+        let at = |page: u32| &bytes[(page - first) as usize * PAGE..][..PAGE];
+        self.installer.install(touch.page, at(touch.page), touch.presence());
+        for page in (first..first + nr_pages).filter(|&page| page != touch.page) {
+            self.installer.install_unmapped(page, at(page));
+        }
+    }
+
+    fn drop_all(&mut self, reading: &Reading, error: &io::Error) {
+        let Reading { touch, first, nr_pages, .. } = *reading;
+        for page in (first..first + nr_pages).filter(|&page| page != touch.page) {
+            self.installer.give_up(page);
+        }
+        self.installer.failed(touch.page, error);
+    }
+}

@@ -1,0 +1,122 @@
+//! The end of a fault: the page becomes resident, or writable, or poison; whoever waits goes on.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Touch, Waiting, Why};
+use crate::account::PAGE_COST;
+use crate::arena::{Arena, Event};
+use crate::pages::Presence;
+use crate::sys::direct::Buffer;
+
+/// What installs the pages of one arena.
+pub(super) struct Installer {
+    pub(super) arena: Arc<Arena>,
+    pub(super) waiting: Waiting,
+    pub(super) zeros: Buffer,
+}
+
+impl Installer {
+    /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it.
+    pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
+        let protect = presence == Presence::Clean;
+        match self.arena.uffd.copy(self.arena.view.address(page), content, protect) {
+            Ok(()) => self.filled(page, presence),
+            Err(error) => self.failed(page, &error),
+        }
+    }
+
+    /// As [`Self::install`], for a page that never held anything.
+    pub(super) fn install_zeros(&mut self, touch: Touch) {
+        let Touch { page, write } = touch;
+        match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {
+            Ok(()) => self.filled(page, touch.presence()),
+            Err(error) => self.failed(page, &error),
+        }
+    }
+
+    /// Makes a neighbour resident without mapping it, so that its first access is seen as one.
+    /// Its marker keeps it protected.
+    pub(super) fn install_unmapped(&mut self, page: u32, content: &[u8]) {
+        match self.arena.memory.write(self.arena.offset(page), content) {
+            Ok(()) => self.filled(page, Presence::Clean),
+            Err(_) => self.give_up(page),
+        }
+    }
+
+    fn filled(&mut self, page: u32, presence: Presence) {
+        self.unlock(page, presence);
+        self.arena.post(Event::Filled, page);
+    }
+
+    /// The locked, charged page stays absent after all.
+    pub(super) fn give_up(&mut self, page: u32) {
+        self.arena.account.uncharge(PAGE_COST);
+        self.unlock(page, Presence::Absent);
+    }
+
+    /// The first store to a clean page, or another thread's while that was being served. The page
+    /// is dirty before the store can happen.
+    pub(super) fn allow_store(&mut self, page: u32, was: Presence) {
+        let arena = &self.arena;
+        arena.pages.set(page, Presence::Dirty);
+        if was == Presence::Clean && arena.is_anon() {
+            arena.free_slot(arena.pages.set_slot(page, 0));
+        }
+        arena.uffd.unprotect(arena.view.pages(page, 1)).expect("an arena's page");
+        if was == Presence::Clean {
+            arena.counters.protect.fetch_add(1, Ordering::Relaxed);
+            arena.post(Event::Dirtied, page);
+        }
+        self.unlock(page, Presence::Dirty);
+    }
+
+    pub(super) fn unlock(&mut self, page: u32, presence: Presence) {
+        if self.arena.pages.unlock(page, presence) {
+            self.waiting.set_due();
+        }
+    }
+
+    pub(super) fn wake(&self, page: u32) {
+        self.arena.uffd.wake(self.arena.view.pages(page, 1)).expect("an arena's page");
+    }
+
+    /// There is no room for the page and there will be none: access is SIGBUS.
+    pub(super) fn refuse(&mut self, touch: Touch) {
+        let Some(presence) = self.arena.pages.lock_or_wait(touch.page) else {
+            return self.waiting.add(touch, Why::Lock);
+        };
+        let absent = presence == Presence::Absent;
+        let after = if absent { self.poison(touch.page) } else { presence };
+        self.unlock(touch.page, after);
+        self.wake(touch.page);
+    }
+
+    /// The locked, charged page cannot be had: whoever touches it learns so, and so does the next
+    /// flush.
+    pub(super) fn failed(&mut self, page: u32, error: &io::Error) {
+        self.arena.note_error(error);
+        self.arena.account.uncharge(PAGE_COST);
+        let after = self.poison(page);
+        self.unlock(page, after);
+        self.wake(page);
+    }
+
+    /// Makes access to the locked, absent page fail. Where the kernel cannot do that, the process
+    /// is told and stopped: zeros in place of data would be a lie.
+    fn poison(&self, page: u32) -> Presence {
+        if let Err(error) = self.arena.uffd.poison(self.arena.view.pages(page, 1)) {
+            eprintln!("mglru-pager: page {page} is lost and cannot be poisoned: {error}");
+            std::process::abort();
+        }
+        Presence::Poisoned
+    }
+}
+
+impl Touch {
+    /// What the page is once it is there.
+    pub(super) fn presence(self) -> Presence {
+        if self.write { Presence::Dirty } else { Presence::Clean }
+    }
+}

@@ -1,0 +1,81 @@
+//! Faults that could not be served at once: the page was locked, or there was no room.
+
+use std::time::{Duration, Instant};
+
+use super::Touch;
+use crate::arena::Arena;
+
+/// A fault that waits longer is reported, once.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// What a fault waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Somebody else works on the page.
+    Lock,
+    /// The group is full.
+    Room,
+    /// All buffers are in use.
+    Buffer,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    touch: Touch,
+    why: Why,
+}
+
+/// Faults that wait, and whether it is time to look at them again.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    entries: Vec<Entry>,
+    due: bool,
+    since: Option<Instant>,
+    reported: bool,
+}
+
+impl Waiting {
+    /// None.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// There is reason to look at them.
+    pub(super) fn is_due(&self) -> bool {
+        self.due && !self.entries.is_empty()
+    }
+
+    /// Something they may have waited for happened.
+    pub(super) fn set_due(&mut self) {
+        self.due = true;
+    }
+
+    pub(super) fn add(&mut self, touch: Touch, why: Why) {
+        self.entries.push(Entry { touch, why });
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Takes all of them, to be tried again.
+    pub(super) fn take(&mut self) -> Vec<(Touch, Why)> {
+        self.due = false;
+        self.since = None;
+        self.reported = false;
+        std::mem::take(&mut self.entries).into_iter().map(|e| (e.touch, e.why)).collect()
+    }
+
+    /// The watchdog: says so when faults wait and nothing happens.
+    pub(super) fn watch(&mut self, arena: &Arena) {
+        let stuck = self.since.is_some_and(|since| since.elapsed() > STUCK);
+        if !stuck || self.reported || self.entries.is_empty() {
+            return;
+        }
+        self.reported = true;
+        let Entry { touch, why } = self.entries[0];
+        eprintln!(
+            "mglru-pager: {} faults of {} wait since over {} s, the first for {why:?}: {touch:?}",
+            self.entries.len(),
+            arena.account.path,
+            STUCK.as_secs(),
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! Page reclaim on real memory: mappings whose resident pages obey a byte budget, on a stock
+//! Linux kernel, with the policies of the `mglru` crate deciding what stays.
+//!
+//! ```no_run
+//! use mglru_pager::{PagerOptions, SwapOptions};
+//!
+//! let pager = PagerOptions::new()
+//!     .memory_max(64 << 20)
+//!     .swap(SwapOptions::in_memory(64 << 20))
+//!     .open()?;
+//! let mut table = pager.root().map_anon(1 << 30)?;
+//! table[12_345] = 7; // a plain store; a gigabyte of them would stay within 64 MiB
+//! # Ok::<(), mglru_pager::PagerError>(())
+//! ```
+//!
+//! A hit is a plain load or store. A miss is served by the mapping's handler thread through
+//! userfaultfd; room is made by one policy thread a pager. `ARCHITECTURE.md` has the whole
+//! picture, the module `pages` the invariant that keeps every store.
+
+mod account;
+mod arena;
+mod error;
+mod group;
+mod handler;
+mod mapping;
+mod pager;
+mod pages;
+mod policy;
+mod probe;
+mod store;
+mod swap;
+#[allow(unsafe_code)]
+mod sys;
+
+pub use error::PagerError;
+pub use group::{Group, GroupStat, Limit};
+pub use mapping::{Advice, FaultStat, Mapping, MappingMut, Pin};
+pub use pager::{Pager, PagerOptions};
+pub use probe::{Fact, probe};
+pub use store::{FileStore, Queue, Store};
+pub use swap::{Codec, SwapOptions};

@@ -1,0 +1,120 @@
+//! A pager: one budget, one policy thread, a tree of groups.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use mglru::{Config, MemcgId};
+
+use crate::account::{Account, NO_LIMIT, Setting};
+use crate::error::PagerError;
+use crate::group::Group;
+use crate::policy::{self, Shared};
+use crate::swap::{Swap, SwapOptions};
+
+/// The least budget that leaves room for the pager itself, bytes.
+const LEAST_MAX: u64 = 4 << 20;
+
+/// What a pager is to be.
+#[derive(Clone, Debug)]
+pub struct PagerOptions {
+    memory_max: u64,
+    memory_high: u64,
+    swap: SwapOptions,
+    policy: Config,
+}
+
+impl Default for PagerOptions {
+    fn default() -> Self {
+        let (policy, swap) = (Config::default(), SwapOptions::default());
+        Self { memory_max: NO_LIMIT, memory_high: NO_LIMIT, swap, policy }
+    }
+}
+
+impl PagerOptions {
+    /// No limits, no swap, multi-gen LRU.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The budget, bytes: resident pages, compressed pages and the pager's own tables and buffers
+    /// together never exceed it.
+    pub fn memory_max(mut self, bytes: u64) -> Self {
+        self.memory_max = bytes;
+        self
+    }
+
+    /// From here on pages are reclaimed in the background, bytes.
+    pub fn memory_high(mut self, bytes: u64) -> Self {
+        self.memory_high = bytes;
+        self
+    }
+
+    /// Where anonymous pages go. Without swap they stay.
+    pub fn swap(mut self, swap: SwapOptions) -> Self {
+        self.swap = swap;
+        self
+    }
+
+    /// The rules of reclaim.
+    pub fn policy(mut self, config: Config) -> Self {
+        self.policy = config;
+        self
+    }
+
+    /// Starts the pager.
+    ///
+    /// # Errors
+    /// The budget is below 4 MiB, the kernel lacks what is needed (see [`crate::probe`]), or the
+    /// swap file cannot be made.
+    pub fn open(self) -> Result<Pager, PagerError> {
+        if self.memory_max < LEAST_MAX {
+            let takes = format!("{LEAST_MAX} bytes and more");
+            return Err(PagerError::OutOfRange { what: "memory.max", got: self.memory_max, takes });
+        }
+        let root = Arc::new(Account::new("/".into(), MemcgId::ROOT, None));
+        root.set(Setting::Max, self.memory_max);
+        root.set(Setting::High, self.memory_high);
+        let swap = Arc::new(Swap::new(&self.swap)?);
+        let (shared, thread) = policy::start(self.policy, root.clone(), swap)?;
+        let thread = Mutex::new(Some(thread));
+        Ok(Pager { inner: Arc::new(Inner { shared, root, thread }) })
+    }
+}
+
+/// A pager. Clones are the same one; it ends when they and all its mappings are gone.
+#[derive(Clone)]
+pub struct Pager {
+    inner: Arc<Inner>,
+}
+
+/// What keeps the policy thread alive.
+pub struct Inner {
+    /// The way to the policy thread.
+    pub shared: Arc<Shared>,
+    root: Arc<Account>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Pager {
+    /// The group above all others.
+    pub fn root(&self) -> Group {
+        Group::new(self.inner.clone(), self.inner.root.clone())
+    }
+
+    /// Asserts the invariants of the policy core.
+    ///
+    /// # Errors
+    /// The policy thread is gone: they did not hold.
+    pub fn check(&self) -> Result<(), PagerError> {
+        self.inner.shared.call(policy::Policy::check)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.stop();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A policy thread that panicked has said so.
+        thread.map(JoinHandle::join);
+    }
+}

@@ -1,0 +1,205 @@
+//! What is known of each page of an arena, shared between the threads that fault it in and the
+//! one that takes it away.
+//!
+//! **Invariant I**: while a page is absent or clean, each view's entry of it carries write
+//! protection (present, or as a marker where nothing is present). An entry without protection
+//! exists only while the page is dirty, or locked on its way to dirty.
+//!
+//! Whoever changes content, presence or protection of a page holds its lock. Taking a page's
+//! entries away (sampling) changes none of the three and needs no lock.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+const STATE: u8 = 0b111;
+const LOCKED: u8 = 0x80;
+/// A fault waits for the lock.
+const WAITED: u8 = 0x40;
+const PINNED: u8 = 0x20;
+
+/// Where a page's content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// In the store, or nowhere: then it is zeros.
+    Absent,
+    /// In memory, and the same in the store.
+    Clean,
+    /// In memory only.
+    Dirty,
+    /// Nowhere: its read failed or it found no room. Access is SIGBUS.
+    Poisoned,
+}
+
+impl Presence {
+    fn bits(self) -> u8 {
+        match self {
+            Self::Absent => 0,
+            Self::Clean => 1,
+            Self::Dirty => 2,
+            Self::Poisoned => 3,
+        }
+    }
+
+    fn of(word: u8) -> Self {
+        match word & STATE {
+            0 => Self::Absent,
+            1 => Self::Clean,
+            2 => Self::Dirty,
+            _ => Self::Poisoned,
+        }
+    }
+
+    /// In memory.
+    pub fn is_resident(self) -> bool {
+        matches!(self, Self::Clean | Self::Dirty)
+    }
+}
+
+/// A slot in the swap of its pager; 0 is none.
+pub type Slot = u32;
+
+/// The pages of one arena.
+#[derive(Debug)]
+pub struct Pages {
+    words: Vec<AtomicU8>,
+    /// Of anonymous arenas: where an absent (or clean) page was swapped out to. Changed under the
+    /// page's lock.
+    slots: Vec<AtomicU32>,
+}
+
+impl Pages {
+    /// `nr_pages` absent pages; with slots if they can be swapped.
+    pub fn new(nr_pages: u32, swaps: bool) -> Self {
+        let words = (0..nr_pages).map(|_| AtomicU8::new(0)).collect();
+        let nr_slots = if swaps { nr_pages } else { 0 };
+        Self { words, slots: (0..nr_slots).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    /// How many.
+    pub fn len(&self) -> u32 {
+        self.words.len() as u32
+    }
+
+    /// Bytes this table takes.
+    pub fn table_bytes(&self) -> u64 {
+        (self.words.len() + self.slots.len() * size_of::<AtomicU32>()) as u64
+    }
+
+    /// Where the page is, as of now.
+    pub fn presence(&self, page: u32) -> Presence {
+        Presence::of(self.word(page).load(Ordering::Acquire))
+    }
+
+    /// It may not be evicted.
+    pub fn is_pinned(&self, page: u32) -> bool {
+        self.word(page).load(Ordering::Acquire) & PINNED != 0
+    }
+
+    /// Keeps the page from eviction, or no longer. True when that is a change.
+    pub fn set_pinned(&self, page: u32, pinned: bool) -> bool {
+        let word = self.word(page);
+        let before = if pinned {
+            word.fetch_or(PINNED, Ordering::AcqRel)
+        } else {
+            word.fetch_and(!PINNED, Ordering::AcqRel)
+        };
+        (before & PINNED != 0) != pinned
+    }
+
+    /// Locks the page and tells where it is; `None`: somebody else holds it.
+    pub fn try_lock(&self, page: u32) -> Option<Presence> {
+        let before = self.word(page).fetch_or(LOCKED, Ordering::Acquire);
+        (before & LOCKED == 0).then(|| Presence::of(before))
+    }
+
+    /// As [`Self::try_lock`]; if it fails, [`Self::unlock`] will report that somebody waits.
+    pub fn lock_or_wait(&self, page: u32) -> Option<Presence> {
+        if let Some(presence) = self.try_lock(page) {
+            return Some(presence);
+        }
+        let before = self.word(page).fetch_or(WAITED | LOCKED, Ordering::AcqRel);
+        if before & LOCKED != 0 {
+            return None;
+        }
+        self.word(page).fetch_and(!WAITED, Ordering::AcqRel);
+        Some(Presence::of(before))
+    }
+
+    /// Sets where the locked page is, without letting go of it.
+    pub fn set(&self, page: u32, presence: Presence) {
+        let bits = presence.bits();
+        let update = |word| Some((word & !STATE) | bits);
+        let _ = self.word(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
+    }
+
+    /// Unlocks the page, which is now there. True when somebody waits for it.
+    #[must_use]
+    pub fn unlock(&self, page: u32, presence: Presence) -> bool {
+        let bits = presence.bits();
+        let update = |word: u8| Some((word & PINNED) | bits);
+        let before = self.word(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
+        before.is_ok_and(|word| word & WAITED != 0)
+    }
+
+    /// The page's swap slot; 0 is none.
+    pub fn slot(&self, page: u32) -> Slot {
+        self.slots.get(page as usize).map_or(0, |slot| slot.load(Ordering::Acquire))
+    }
+
+    /// Sets the locked page's swap slot and returns the one it had.
+    pub fn set_slot(&self, page: u32, slot: Slot) -> Slot {
+        self.slots[page as usize].swap(slot, Ordering::AcqRel)
+    }
+
+    /// The dirty pages of `from..to`, in order, as of now.
+    pub fn dirty(&self, from: u32, to: u32) -> impl Iterator<Item = u32> + '_ {
+        (from..to.min(self.len())).filter(|&page| self.presence(page) == Presence::Dirty)
+    }
+
+    fn word(&self, page: u32) -> &AtomicU8 {
+        &self.words[page as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locked_page_tells_its_holder_who_waits() {
+        let pages = Pages::new(4, true);
+        assert_eq!(pages.try_lock(1), Some(Presence::Absent));
+        assert_eq!(pages.try_lock(1), None);
+        assert!(!pages.unlock(1, Presence::Clean), "nobody waits");
+        assert_eq!(pages.lock_or_wait(1), Some(Presence::Clean));
+        assert_eq!(pages.lock_or_wait(1), None);
+        pages.set(1, Presence::Dirty);
+        assert!(pages.unlock(1, Presence::Dirty));
+        assert_eq!(pages.try_lock(1), Some(Presence::Dirty));
+        assert!(!pages.unlock(1, Presence::Absent), "waiting ended with the unlock");
+        assert_eq!(pages.presence(0), Presence::Absent, "neighbours are left alone");
+    }
+
+    #[test]
+    fn a_pin_survives_every_change() {
+        let pages = Pages::new(1, false);
+        assert!(pages.set_pinned(0, true) && !pages.set_pinned(0, true));
+        for presence in [Presence::Clean, Presence::Dirty, Presence::Absent] {
+            pages.try_lock(0).unwrap();
+            let _ = pages.unlock(0, presence);
+            assert!(pages.is_pinned(0));
+            assert_eq!(pages.presence(0), presence);
+        }
+        assert_eq!(pages.slot(0), 0, "no slots, no swap");
+    }
+
+    #[test]
+    fn dirty_pages_are_found_in_order() {
+        let pages = Pages::new(8, false);
+        for page in [6, 1, 3] {
+            pages.try_lock(page).unwrap();
+            let _ = pages.unlock(page, Presence::Dirty);
+        }
+        assert_eq!(pages.dirty(0, 100).collect::<Vec<_>>(), [1, 3, 6]);
+        assert_eq!(pages.dirty(2, 6).collect::<Vec<_>>(), [3]);
+    }
+}

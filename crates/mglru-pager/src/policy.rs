@@ -1,0 +1,214 @@
+//! The one thread that runs the policy core: it learns what faults brought in, reclaims ahead of
+//! need and on demand, and writes dirty pages back.
+//!
+//! Everything that changes the core's state happens here, so nothing of it is locked. Other
+//! threads leave events in their arena's inbox and calls in [`Shared`].
+
+mod attach;
+mod entries;
+mod evict;
+mod flush;
+mod harvest;
+mod jobs;
+mod report;
+mod world;
+mod writeback;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use mglru::{Config, Entry, Lru, MemcgId, NodeId, Zone};
+
+use crate::account::Account;
+use crate::arena::{Access, Event};
+use crate::error::PagerError;
+use crate::pages::Presence;
+use crate::swap::Swap;
+use crate::sys::wake::{self, Wake};
+
+use entries::Slotted;
+use flush::Flush;
+use jobs::Job;
+use world::World;
+use writeback::WRITE_BUFFERS;
+
+/// The one node and zone of a pager: its budget.
+const NODE: NodeId = NodeId(0);
+const ZONE: Zone = Zone(0);
+/// How often dirty pages are looked for that nobody asked to write.
+const SWEEP: Duration = Duration::from_secs(5);
+/// What the thread itself takes: its buffers, stack and small tables, bytes.
+const OVERHEAD: u64 = WRITE_BUFFERS + (256 << 10);
+
+type Call = Box<dyn FnOnce(&mut Policy) + Send>;
+
+/// What other threads share with the policy thread.
+pub struct Shared {
+    /// Wakes it.
+    pub wake: Arc<Wake>,
+    calls: Mutex<Vec<Call>>,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    /// Has the policy thread do something and waits for what came of it.
+    ///
+    /// # Errors
+    /// The policy thread is gone.
+    pub fn call<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut Policy) -> T + Send + 'static,
+    ) -> Result<T, PagerError> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        self.send(Box::new(move |policy| drop(reply.send(what(policy)))));
+        answer.recv().map_err(|_| PagerError::Stopped)
+    }
+
+    /// Has the policy thread do something that answers by itself.
+    pub fn send(&self, call: Call) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        self.wake.ring();
+    }
+
+    /// Ends the policy thread.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake.ring();
+    }
+}
+
+/// The policy thread's state.
+pub struct Policy {
+    lru: Lru,
+    world: World,
+    jobs: Vec<Job>,
+    flushes: Vec<Flush>,
+    shared: Arc<Shared>,
+    posted: Vec<(Event, u32)>,
+    next_sweep: u64,
+}
+
+/// Starts the policy thread over `root`.
+pub fn start(
+    config: Config,
+    root: Arc<Account>,
+    swap: Arc<Swap>,
+) -> io::Result<(Arc<Shared>, JoinHandle<()>)> {
+    let shared = Arc::new(Shared {
+        wake: Arc::new(Wake::new()?),
+        calls: Mutex::default(),
+        stopping: AtomicBool::new(false),
+    });
+    root.charge_anyway(OVERHEAD);
+    let world = World::new(root, swap)?;
+    let mut policy = Policy {
+        lru: Lru::new(config, 0),
+        world,
+        jobs: Vec::new(),
+        flushes: Vec::new(),
+        shared: shared.clone(),
+        posted: Vec::new(),
+        next_sweep: SWEEP.as_nanos() as u64,
+    };
+    let thread = Builder::new().name("mglru-policy".into()).spawn(move || policy.run())?;
+    Ok((shared, thread))
+}
+
+impl Policy {
+    fn run(&mut self) {
+        while !self.shared.stopping.load(Ordering::Acquire) {
+            self.learn();
+            self.take_calls();
+            self.reap_writes();
+            self.open_jobs();
+            let reclaimed = self.step_jobs();
+            self.world.settle_slack();
+            let wrote = self.flush();
+            self.world.writer.submit();
+            self.feed_starved();
+            if !(reclaimed || wrote) {
+                self.sleep();
+            }
+        }
+    }
+
+    fn take_calls(&mut self) {
+        let calls =
+            std::mem::take(&mut *self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        for call in calls {
+            call(self);
+        }
+    }
+
+    /// Sleeps until somebody wants something, a write ends, or a sleeping job is due.
+    fn sleep(&mut self) {
+        let now = self.world.clock.now();
+        let due = self.jobs.iter().map(|job| job.asleep_until).min();
+        let sweep = self.world.has_stores().then_some(self.next_sweep);
+        let at = due.into_iter().chain(sweep).min();
+        let at_most = at.map(|at| Duration::from_nanos(at.saturating_sub(now)));
+        let shared = self.shared.clone();
+        wake::sleep([shared.wake.as_fd(), self.world.writer.as_fd()], at_most);
+        shared.wake.hush();
+    }
+
+    /// Takes note of what happened to pages since last time.
+    fn learn(&mut self) {
+        let mut posted = std::mem::take(&mut self.posted);
+        for id in 0..self.world.arenas.len() as u32 {
+            let Some(attached) = self.world.arenas[id as usize].as_ref() else { continue };
+            attached.arena.take_posted(&mut posted);
+            for (event, page) in posted.drain(..) {
+                match event {
+                    Event::Filled => self.filled(id, page),
+                    Event::Dirtied => self.dirtied(id, page),
+                }
+            }
+        }
+        self.posted = posted;
+    }
+
+    /// A page became resident: it gets a folio, unless it is gone again already.
+    fn filled(&mut self, id: u32, page: u32) {
+        let attached = self.world.attached(id);
+        let presence = attached.arena.pages.presence(page);
+        let before = attached.entries.get(page);
+        if !presence.is_resident() || matches!(before, Slotted::Folio(_)) {
+            return;
+        }
+        let (kind, memcg) = (attached.kind(), attached.arena.account.memcg);
+        let recency = attached.arena.access() != Access::Sequential;
+        let pinned = attached.arena.pages.is_pinned(page);
+        let folio = self.lru.new_folio(kind, memcg, NODE, ZONE, 0, [id, page]);
+        self.lru.folios_mut()[folio].mapcount = 1;
+        if let Slotted::Shadow(shadow) = before {
+            self.lru.refault(folio, shadow, recency);
+        }
+        self.lru.add(folio, Entry::Fault { recency });
+        self.world.attached_mut(id).entries.set_folio(page, folio);
+        if presence == Presence::Dirty {
+            self.lru.set_dirty(folio);
+        }
+        if pinned {
+            self.lru.set_mlocked(folio, true);
+        }
+    }
+
+    /// A page became newer than its store, if it has not been written since.
+    fn dirtied(&mut self, id: u32, page: u32) {
+        let attached = self.world.attached(id);
+        let dirty = attached.arena.pages.presence(page) == Presence::Dirty;
+        if let (true, Slotted::Folio(folio)) = (dirty, attached.entries.get(page)) {
+            self.lru.set_dirty(folio);
+        }
+    }
+
+    /// The account of a group.
+    pub fn account(&self, memcg: MemcgId) -> &Arc<Account> {
+        &self.world.accounts[memcg.index()]
+    }
+}

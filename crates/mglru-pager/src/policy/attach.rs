@@ -1,0 +1,236 @@
+//! Groups and arenas come and go; ranges are dropped and pinned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mglru::host::{Eviction, Outcome};
+use mglru::{Bit, Entry, FolioId, MemcgId};
+
+use super::Policy;
+use super::entries::Entries;
+use super::evict::unlock;
+use super::world::Attached;
+use crate::account::{Account, PAGE_COST};
+use crate::arena::{Arena, Backing};
+use crate::error::PagerError;
+use crate::handler;
+use crate::pages::Presence;
+use crate::swap::Swap;
+
+/// Pages evicted at once on request.
+const PAGE_OUT: usize = 64;
+
+impl Policy {
+    /// A group below `parent`.
+    pub(crate) fn add_group(&mut self, parent: &Arc<Account>, path: String) -> Arc<Account> {
+        let now = self.world.clock.now();
+        let memcg = self.lru.add_memcg(parent.memcg, now);
+        let account = Arc::new(Account::new(path, memcg, Some(parent.clone())));
+        self.world.accounts.push(account.clone());
+        account
+    }
+
+    /// All groups, the root first.
+    pub(crate) fn groups(&self) -> &[Arc<Account>] {
+        &self.world.accounts
+    }
+
+    /// A new arena, served from now on.
+    ///
+    /// # Errors
+    /// The group has no room for its tables, or the kernel refuses.
+    pub(crate) fn attach(
+        &mut self,
+        nr_pages: u32,
+        backing: Backing,
+        memcg: MemcgId,
+    ) -> Result<Arc<Arena>, PagerError> {
+        let (account, swap) = (self.account(memcg).clone(), self.swap().clone());
+        let id = self.world.arenas.len() as u32;
+        let policy = self.shared.wake.clone();
+        let arena = Arc::new(Arena::new(id, nr_pages, backing, account.clone(), swap, policy)?);
+        let overhead = arena.table_bytes() + handler::buffer_bytes(&arena);
+        account.try_charge(overhead).map_err(|full| PagerError::NoRoom(full.path.clone()))?;
+        let handler = handler::start(arena.clone()).inspect_err(|_| account.uncharge(overhead))?;
+        let mm = self.lru.add_mm(memcg);
+        debug_assert_eq!(mm.index(), self.world.mms.len());
+        self.world.mms.push(id);
+        self.world.arenas.push(Some(Attached {
+            arena: arena.clone(),
+            entries: Entries::new(nr_pages),
+            mm,
+            handler: Some(handler),
+            pins: BTreeMap::new(),
+            overhead,
+        }));
+        Ok(arena)
+    }
+
+    fn swap(&self) -> &Arc<Swap> {
+        &self.world.swap
+    }
+
+    /// Takes an arena away. What was dirty and not flushed is lost.
+    pub(crate) fn detach(&mut self, id: u32) {
+        self.wait_for_writes(id);
+        let arena = self.world.attached(id).arena.clone();
+        arena.closed.store(true, Ordering::Release);
+        arena.wake.ring();
+        if let Some(handler) = self.world.attached_mut(id).handler.take() {
+            // A handler that panicked has said so.
+            let _ = handler.join();
+        }
+        self.learn();
+        for page in 0..arena.pages.len() {
+            self.forget(&arena, page);
+        }
+        let attached = self.world.arenas[id as usize].take().expect("it is attached");
+        self.lru.remove_mm(attached.mm);
+        arena.account.uncharge(attached.overhead);
+        self.world.met_dirty.retain(|&(met, _)| met != id);
+        self.flushes.retain(|flush| !flush.is_of(id));
+    }
+
+    fn wait_for_writes(&mut self, id: u32) {
+        while self.world.writer.is_writing(id, u64::MAX) {
+            self.world.writer.wait();
+            self.reap_writes();
+        }
+    }
+
+    /// Drops the folio, the charge and the slot of a page nobody can touch any more.
+    fn forget(&mut self, arena: &Arena, page: u32) {
+        self.drop_folio(arena.id, page);
+        if arena.pages.presence(page).is_resident() {
+            arena.account.uncharge(PAGE_COST);
+        }
+        if arena.pages.slot(page) != 0 {
+            arena.free_slot(arena.pages.set_slot(page, 0));
+        }
+    }
+
+    fn drop_folio(&mut self, id: u32, page: u32) {
+        if let Some(folio) = self.world.attached(id).entries.folio(page) {
+            self.lru.remove(folio);
+            self.lru.free_folio(folio);
+        }
+        self.world.attached_mut(id).entries.clear(page);
+    }
+
+    /// Drops the content of a range: it reads as what its store holds, or as zeros.
+    ///
+    /// # Errors
+    /// A page could not be given back.
+    pub(crate) fn discard(&mut self, id: u32, first: u32, nr_pages: u32) -> Result<(), PagerError> {
+        self.wait_for_writes(id);
+        let arena = self.world.attached(id).arena.clone();
+        for page in first..first.saturating_add(nr_pages).min(arena.pages.len()) {
+            self.discard_page(&arena, page)?;
+        }
+        Ok(())
+    }
+
+    fn discard_page(&mut self, arena: &Arena, page: u32) -> Result<(), PagerError> {
+        let presence = loop {
+            match arena.pages.try_lock(page) {
+                Some(presence) => break presence,
+                // Its fault is being served, at most one read long.
+                None => std::thread::yield_now(),
+            }
+        };
+        let view = arena.view.pages(page, 1);
+        if presence == Presence::Poisoned {
+            arena.view.zap(view)?;
+        }
+        if presence != Presence::Absent {
+            arena.uffd.protect(view)?;
+            arena.memory.punch(arena.span(page, 1))?;
+        }
+        self.forget(arena, page);
+        unlock(arena, page, Presence::Absent);
+        Ok(())
+    }
+
+    /// Pins a range; its resident pages become unevictable. Pins count.
+    pub(crate) fn pin(&mut self, id: u32, first: u32, nr_pages: u32) {
+        for page in first..first + nr_pages {
+            *self.world.attached_mut(id).pins.entry(page).or_default() += 1;
+            self.set_pinned(id, page, true);
+        }
+    }
+
+    /// Takes one pin of each page back.
+    pub(crate) fn unpin(&mut self, id: u32, first: u32, nr_pages: u32) {
+        for page in first..first + nr_pages {
+            let pins = &mut self.world.attached_mut(id).pins;
+            let left = pins.get_mut(&page).expect("it is pinned");
+            *left -= 1;
+            if *left == 0 {
+                pins.remove(&page);
+                self.set_pinned(id, page, false);
+            }
+        }
+    }
+
+    fn set_pinned(&mut self, id: u32, page: u32, pinned: bool) {
+        let attached = self.world.attached(id);
+        let changed = attached.arena.pages.set_pinned(page, pinned);
+        if let (true, Some(folio)) = (changed, attached.entries.folio(page)) {
+            self.lru.set_mlocked(folio, pinned);
+        }
+    }
+
+    /// Says that a range will not be used soon.
+    pub(crate) fn deactivate(&mut self, id: u32, first: u32, nr_pages: u32) {
+        for folio in self.folios_of(id, first, nr_pages) {
+            self.lru.deactivate(folio);
+        }
+    }
+
+    /// Evicts what can be evicted of a range. Dirty file pages stay: they are flushed first.
+    pub(crate) fn page_out(&mut self, id: u32, first: u32, nr_pages: u32) {
+        let folios = self.folios_of(id, first, nr_pages);
+        for folios in folios.chunks(PAGE_OUT) {
+            let mut batch: Vec<Eviction> = folios.iter().filter_map(|&f| self.isolate(f)).collect();
+            self.world.evict_batch(self.lru.folios_mut(), &mut batch);
+            batch.into_iter().for_each(|eviction| self.paged_out(eviction));
+        }
+        self.world.writer.submit();
+    }
+
+    fn folios_of(&mut self, id: u32, first: u32, nr_pages: u32) -> Vec<FolioId> {
+        self.learn();
+        let entries = &self.world.attached(id).entries;
+        (first..first + nr_pages).filter_map(|page| entries.folio(page)).collect()
+    }
+
+    fn isolate(&mut self, folio: FolioId) -> Option<Eviction> {
+        let flags = self.lru.folios()[folio].flags;
+        if flags.has_any([Bit::UNEVICTABLE, Bit::WRITEBACK]) {
+            return None;
+        }
+        self.lru.remove(folio);
+        Some(Eviction { folio, may_write: true, outcome: Outcome::Pending })
+    }
+
+    /// What the core does at the end of an eviction of its own; no shadow: nobody thinks that it
+    /// was evicted too early.
+    fn paged_out(&mut self, eviction: Eviction) {
+        let folio = eviction.folio;
+        let [id, page] = self.lru.folios()[folio].owner;
+        match eviction.outcome {
+            Outcome::Ready { .. } => {
+                self.lru.free_folio(folio);
+                self.world.attached_mut(id).entries.clear(page);
+            }
+            Outcome::WriteQueued => {
+                self.lru.clean(folio);
+                self.lru.start_writeback(folio);
+                self.lru.folios_mut()[folio].flags.set(Bit::RECLAIM);
+                self.lru.add(folio, Entry::Plain);
+            }
+            _ => self.lru.add(folio, Entry::Plain),
+        }
+    }
+}

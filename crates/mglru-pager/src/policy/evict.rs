@@ -1,0 +1,222 @@
+//! Carrying an eviction out, in the order that loses no store:
+//!
+//! 1. lock the page, look at its state again;
+//! 2. if it is dirty, protect it in all views: a store from now on is a fault that waits for 1;
+//! 3. read it, compress it or start to write it;
+//! 4. give the memory back: entries go, markers stay;
+//! 5. absent, unlocked: who waits reloads what 3 kept.
+//!
+//! A store before 2 is in what 3 reads; one after it is made to what 5 reloads.
+
+use mglru::folio::{Bit, Folios};
+use mglru::host::{Eviction, Outcome};
+
+use super::world::World;
+use crate::account::{Happened, PAGE_COST};
+use crate::arena::Arena;
+use crate::pages::{Presence, Slot};
+use crate::swap::Stored;
+
+/// Pages packed before any of them is freed. Each may open a chunk of the pool: what that adds
+/// for a moment is what faults leave free (`account`).
+const TOGETHER: usize = 16;
+
+/// A page that is locked on its way out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Victim {
+    arena: u32,
+    page: u32,
+    presence: Presence,
+    /// Its place in the batch.
+    nth: usize,
+    outcome: Outcome,
+}
+
+impl World {
+    /// Evicts what can be; neighbours go together.
+    pub(super) fn evict_batch(&mut self, folios: &mut Folios, batch: &mut [Eviction]) {
+        let mut victims = std::mem::take(&mut self.victims);
+        for (nth, eviction) in batch.iter_mut().enumerate() {
+            let [arena, page] = folios[eviction.folio].owner;
+            match self.lock_victim(arena, page, eviction.may_write) {
+                Ok(presence) => {
+                    let outcome = Outcome::Ready { wrote: presence == Presence::Dirty };
+                    victims.push(Victim { arena, page, presence, nth, outcome });
+                }
+                Err(outcome) => eviction.outcome = outcome,
+            }
+        }
+        victims.sort_unstable_by_key(|v| (v.arena, v.page));
+        for some in victims.chunks_mut(TOGETHER) {
+            self.protect_dirty(some);
+            some.iter_mut().for_each(|victim| self.save(victim));
+            self.release_runs(some);
+            for victim in some {
+                let eviction = &mut batch[victim.nth];
+                eviction.outcome = self.finish(victim, &mut folios[eviction.folio]);
+            }
+            self.settle_slack();
+        }
+        victims.clear();
+        self.victims = victims;
+    }
+
+    fn lock_victim(&mut self, id: u32, page: u32, may_write: bool) -> Result<Presence, Outcome> {
+        let arena = self.attached(id).arena.clone();
+        let Some(presence) = arena.pages.try_lock(page) else { return Err(Outcome::Busy) };
+        let dirty_file = presence == Presence::Dirty && !arena.is_anon();
+        let refused = if arena.pages.is_pinned(page) {
+            Outcome::Pinned
+        } else if dirty_file {
+            self.met_dirty.push((id, page));
+            Outcome::Dirty
+        } else if presence == Presence::Dirty && !may_write || !presence.is_resident() {
+            Outcome::Busy
+        } else {
+            return Ok(presence);
+        };
+        unlock(&arena, page, presence);
+        Err(refused)
+    }
+
+    /// Step 2, a run at a time: they were zapped when they were judged, so this rarely costs a
+    /// TLB flush.
+    fn protect_dirty(&self, victims: &[Victim]) {
+        let dirty = |v: &&Victim| v.presence == Presence::Dirty;
+        for run in runs(victims.iter().filter(dirty)) {
+            let arena = &self.attached(run.arena).arena;
+            arena.uffd.protect(arena.view.pages(run.first, run.n)).expect("an arena's pages");
+        }
+    }
+
+    /// Step 3. Only anonymous pages come here dirty.
+    fn save(&mut self, victim: &mut Victim) {
+        if victim.presence != Presence::Dirty {
+            return;
+        }
+        let arena = self.attached(victim.arena).arena.clone();
+        let offset = arena.offset(victim.page);
+        if arena.memory.read(offset, &mut self.page).is_err() {
+            victim.outcome = Outcome::Busy;
+            return;
+        }
+        victim.outcome = self.swap_out(&arena, victim.page);
+    }
+
+    /// Finds the page in the buffer a place in swap.
+    fn swap_out(&mut self, arena: &Arena, page: u32) -> Outcome {
+        if !arena.account.try_charge_swap() {
+            arena.account.note(Happened::SwapFail);
+            return Outcome::NoSwapSlot;
+        }
+        match self.swap.store(&self.page, &mut self.scratch) {
+            Stored::Zeros => {
+                arena.account.uncharge_swap();
+                Outcome::Ready { wrote: true }
+            }
+            Stored::Pooled(slot, bytes) => {
+                arena.account.charge_anyway(bytes);
+                arena.pages.set_slot(page, slot);
+                Outcome::Ready { wrote: true }
+            }
+            Stored::ToWrite(slot) => self.write_to_swap(arena, page, slot),
+            Stored::Full => {
+                arena.account.uncharge_swap();
+                arena.account.note(Happened::SwapFail);
+                Outcome::NoSwapSlot
+            }
+        }
+    }
+
+    fn write_to_swap(&mut self, arena: &Arena, page: u32, slot: Slot) -> Outcome {
+        let offset = self.swap.offset(slot).expect("the slot is in the file");
+        let file = self.swap.file().expect("there is a file");
+        if self.writer.write_swap(file, (arena.id, page, slot), offset, &self.page) {
+            arena.pages.set_slot(page, slot);
+            return Outcome::WriteQueued;
+        }
+        self.swap.written(slot);
+        self.swap.free(slot);
+        arena.account.uncharge_swap();
+        Outcome::Busy
+    }
+
+    /// Step 4.
+    fn release_runs(&self, victims: &[Victim]) {
+        let ready = |v: &&Victim| matches!(v.outcome, Outcome::Ready { .. });
+        for run in runs(victims.iter().filter(ready)) {
+            let arena = &self.attached(run.arena).arena;
+            arena.memory.punch(arena.span(run.first, run.n)).expect("an arena's pages");
+        }
+    }
+
+    /// Step 5, or back to where it was. A page being written is clean from now on: a store to it
+    /// is a fault that makes it dirty again.
+    fn finish(&self, victim: &Victim, folio: &mut mglru::folio::Folio) -> Outcome {
+        let arena = &self.attached(victim.arena).arena;
+        let after = match victim.outcome {
+            Outcome::Ready { .. } => {
+                arena.account.uncharge(PAGE_COST);
+                folio.mapcount = 0;
+                Presence::Absent
+            }
+            Outcome::WriteQueued => Presence::Clean,
+            _ => victim.presence,
+        };
+        unlock(arena, victim.page, after);
+        match victim.outcome {
+            // The event that told of its last store may still be on its way.
+            Outcome::Ready { wrote } => {
+                Outcome::Ready { wrote: wrote || folio.flags.has(Bit::DIRTY) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Unlocks a page and lets a fault that waits for it go on.
+pub(super) fn unlock(arena: &Arena, page: u32, presence: Presence) {
+    if arena.pages.unlock(page, presence) {
+        arena.wake.ring();
+    }
+}
+
+/// Neighbouring pages of one arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    arena: u32,
+    first: u32,
+    n: u32,
+}
+
+/// The runs of sorted victims.
+fn runs<'a>(victims: impl Iterator<Item = &'a Victim>) -> impl Iterator<Item = Run> {
+    let mut victims = victims.map(|v| (v.arena, v.page)).peekable();
+    std::iter::from_fn(move || {
+        let (arena, first) = victims.next()?;
+        let mut n = 1;
+        while victims.next_if_eq(&(arena, first + n)).is_some() {
+            n += 1;
+        }
+        Some(Run { arena, first, n })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_make_a_run() {
+        let victim = |arena, page| Victim {
+            arena,
+            page,
+            presence: Presence::Clean,
+            nth: 0,
+            outcome: Outcome::Pending,
+        };
+        let victims = [(0, 3), (0, 4), (0, 6), (1, 7), (1, 8)].map(|(a, p)| victim(a, p));
+        let found: Vec<_> = runs(victims.iter()).map(|r| (r.arena, r.first, r.n)).collect();
+        assert_eq!(found, [(0, 3, 2), (0, 6, 1), (1, 7, 2)]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Accessed bits. An entry that is present was used since its run was last zapped; zapping the
+//! run clears the bits, and the kernel itself maps what is used again.
+
+use std::ops::Range;
+
+use mglru::host::{Around, Harvest, RmapHarvest, Va, YoungPte};
+use mglru::{FolioId, Folios, LruvecId};
+
+use super::world::{Attached, TABLE, World};
+use crate::sys::PAGE;
+
+impl World {
+    /// Takes the accessed bits of one page table.
+    pub(super) fn harvest_table(
+        &mut self,
+        id: u32,
+        at: Va,
+        lruvec: LruvecId,
+        folios: &Folios,
+        out: &mut Harvest,
+    ) {
+        let Some(attached) = self.arenas[id as usize].as_ref() else { return };
+        let first = (at.0 / PAGE as u64) as u32;
+        let run = first..attached.arena.pages.len().min(first + TABLE);
+        let resident = |page: &u32| attached.entries.folio(*page).is_some();
+        out.entries = run.clone().filter(resident).count() as u32;
+        if out.entries == 0 {
+            return;
+        }
+        let young = &mut out.young;
+        let present = self.take_present(attached, run, |page| {
+            push_young(attached, page, lruvec, folios, young);
+        });
+        if present.is_none() {
+            out.contended = true;
+        }
+    }
+
+    /// Takes the accessed bit of one page; if it is set, those of its neighbours too.
+    pub(super) fn harvest_page(
+        &mut self,
+        folio: FolioId,
+        window: u32,
+        folios: &Folios,
+        out: &mut RmapHarvest,
+    ) {
+        let [id, page] = folios[folio].owner;
+        let attached = self.attached(id);
+        let run = window_around(page, window, attached.arena.pages.len());
+        if !self.is_present(attached, page) {
+            return;
+        }
+        let (lruvec, neighbours) = (folios[folio].lruvec, &mut out.neighbours);
+        let present = self.take_present(attached, run.clone(), |near| {
+            if near != page {
+                push_young(attached, near, lruvec, folios, neighbours);
+            }
+        });
+        out.referenced = 1;
+        let young = present.unwrap_or(1);
+        let resident = |page: &u32| attached.entries.folio(*page).is_some();
+        let entries = run.filter(resident).count() as u32;
+        let at = Va(attached.arena.offset(page - page % TABLE));
+        out.around.push(Around { mm: attached.mm, at, entries, young });
+    }
+
+    fn is_present(&self, attached: &Attached, page: u32) -> bool {
+        let span = attached.arena.view.pages(page, 1);
+        let mut present = false;
+        let scan = self.pagemap.present(span.start..span.start + span.len, |_| present = true);
+        scan.is_ok() && present
+    }
+
+    /// Calls `found` for each present page of the run and zaps them. How many; `None`: the kernel
+    /// did not say.
+    fn take_present(
+        &self,
+        attached: &Attached,
+        run: Range<u32>,
+        mut found: impl FnMut(u32),
+    ) -> Option<u32> {
+        let view = &attached.arena.view;
+        let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
+        let (mut n, mut hit): (u32, Option<Range<u32>>) = (0, None);
+        let addresses = view.address(run.start)..view.address(run.end);
+        let scan = self.pagemap.present(addresses, |span| {
+            let pages = page_of(span.start)..page_of(span.end);
+            n += pages.len() as u32;
+            hit = Some(hit.as_ref().map_or(pages.start, |h| h.start)..pages.end);
+            pages.for_each(&mut found);
+        });
+        scan.ok()?;
+        if let Some(hit) = hit {
+            view.zap(view.pages(hit.start, hit.len() as u32)).expect("an arena's pages");
+        }
+        Some(n)
+    }
+}
+
+/// `window` pages around one, under its page table.
+fn window_around(page: u32, window: u32, len: u32) -> Range<u32> {
+    let table = page - page % TABLE;
+    let start = page.saturating_sub(window / 2).clamp(table, table + TABLE - window.min(TABLE));
+    start..(start + window).min(len)
+}
+
+fn push_young(
+    attached: &Attached,
+    page: u32,
+    lruvec: LruvecId,
+    folios: &Folios,
+    out: &mut Vec<YoungPte>,
+) {
+    // Stores are reported by events, not by entries.
+    match attached.entries.folio(page) {
+        Some(folio) if folios[folio].lruvec == lruvec => {
+            out.push(YoungPte { folio, dirty: false });
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_stays_under_its_table() {
+        assert_eq!(window_around(600, 64, 10_000), 568..632);
+        assert_eq!(window_around(513, 64, 10_000), 512..576);
+        assert_eq!(window_around(1023, 64, 10_000), 960..1024);
+        assert_eq!(window_around(1023, 1, 10_000), 1023..1024);
+        assert_eq!(window_around(530, 64, 540), 512..540);
+    }
+}

@@ -1,0 +1,218 @@
+//! Reclaim under way: ahead of need down to the reserve, on demand for faults that wait, and on
+//! request. One job a group at most, each stepped in turn.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
+
+use mglru::{ChargeRetry, Gfp, MemcgId, Reclaim, RetryStep, Step};
+
+use super::{NODE, Policy, ZONE};
+use crate::account::{Account, Happened, PAGE_COST, Setting};
+use crate::sys::PAGE;
+
+/// Pages a group asks reclaim for at once.
+const GOAL: u64 = 64;
+/// Steps between looks at the inbox.
+const STEPS: usize = 4;
+
+/// Why it reclaims.
+pub(super) enum Purpose {
+    /// Down to the reserve, or to `memory.high`.
+    Background,
+    /// Faults wait for room.
+    Direct(ChargeRetry),
+    /// `memory.reclaim`: answers with the pages reclaimed.
+    Requested(SyncSender<u64>),
+}
+
+/// A reclaim under way.
+pub(super) struct Job {
+    account: Arc<Account>,
+    reclaim: Reclaim,
+    purpose: Purpose,
+    pub(super) asleep_until: u64,
+}
+
+impl Job {
+    fn new(account: Arc<Account>, purpose: Purpose) -> Self {
+        let reclaim = call_for(&account, &purpose);
+        Self { account, reclaim, purpose, asleep_until: 0 }
+    }
+
+    fn is_requested(&self) -> bool {
+        matches!(self.purpose, Purpose::Requested(_))
+    }
+
+    fn has_room(&self) -> bool {
+        self.account.room() >= PAGE_COST
+    }
+}
+
+fn call_for(account: &Account, purpose: &Purpose) -> Reclaim {
+    match (purpose, account.memcg) {
+        (Purpose::Background, MemcgId::ROOT) if account.get(Setting::High) > account.usage() => {
+            Reclaim::kswapd(NODE, 0)
+        }
+        (Purpose::Direct(_), MemcgId::ROOT) => Reclaim::direct(NODE, ZONE, 0, Gfp::default()),
+        (_, memcg) => Reclaim::memcg(memcg, GOAL, Gfp::default()),
+    }
+}
+
+impl Policy {
+    /// `memory.reclaim`.
+    pub(crate) fn request_reclaim(
+        &mut self,
+        memcg: MemcgId,
+        bytes: u64,
+        swappiness: Option<u8>,
+        reply: SyncSender<u64>,
+    ) {
+        self.mark_all_ran();
+        self.jobs.push(Job {
+            account: self.account(memcg).clone(),
+            reclaim: Reclaim::proactive(memcg, bytes.div_ceil(PAGE as u64), swappiness),
+            purpose: Purpose::Requested(reply),
+            asleep_until: 0,
+        });
+    }
+
+    /// Starts a job for each group that wants one.
+    pub(super) fn open_jobs(&mut self) {
+        for memcg in 0..self.world.accounts.len() {
+            let account = self.world.accounts[memcg].clone();
+            // The flag may be cleared by a job that ends while a fault begins to wait.
+            if !account.wanted.load(Ordering::Acquire) && !self.is_starved(&account) {
+                continue;
+            }
+            let mine = |job: &&mut Job| Arc::ptr_eq(&job.account, &account) && !job.is_requested();
+            let purpose = self.purpose_for(&account);
+            match (self.jobs.iter_mut().find(mine), purpose) {
+                (Some(job), Some(Purpose::Direct(retry))) => {
+                    if matches!(job.purpose, Purpose::Background) {
+                        job.purpose = Purpose::Direct(retry);
+                    }
+                }
+                (Some(_), _) => {}
+                (None, Some(purpose)) => {
+                    self.mark_all_ran();
+                    self.jobs.push(Job::new(account, purpose));
+                }
+                (None, None) => account.wanted.store(false, Ordering::Release),
+            }
+        }
+    }
+
+    fn purpose_for(&self, account: &Arc<Account>) -> Option<Purpose> {
+        let starves = self.is_starved(account) && account.room() < PAGE_COST;
+        if starves {
+            return Some(Purpose::Direct(ChargeRetry::default()));
+        }
+        (account.usage() > account.background_from()).then_some(Purpose::Background)
+    }
+
+    fn is_starved(&self, account: &Account) -> bool {
+        self.world.live().any(|attached| {
+            attached.arena.starved.load(Ordering::Acquire)
+                && attached.arena.account.ancestry().any(|a| std::ptr::eq(a, account))
+        })
+    }
+
+    /// Loads and stores are not seen: every address space may have run.
+    fn mark_all_ran(&mut self) {
+        for attached in self.world.arenas.iter().flatten() {
+            self.lru.mm_ran(attached.mm, NODE);
+        }
+    }
+
+    /// Takes each job a few steps further. True when one of them did something.
+    pub(super) fn step_jobs(&mut self) -> bool {
+        let now = self.world.clock.now();
+        let mut jobs = std::mem::take(&mut self.jobs);
+        let mut stepped = false;
+        jobs.retain_mut(|job| {
+            if job.asleep_until > now {
+                return true;
+            }
+            stepped = true;
+            (0..STEPS).all(|_| job.asleep_until > now || !self.step_job(job))
+        });
+        jobs.append(&mut self.jobs);
+        self.jobs = jobs;
+        stepped
+    }
+
+    /// One step. True when the job is over.
+    fn step_job(&mut self, job: &mut Job) -> bool {
+        match job.reclaim.step(&mut self.lru, &mut self.world) {
+            Step::Again(_) => false,
+            Step::Sleep { at_most, .. } => {
+                job.asleep_until = self.world.clock.now().saturating_add(at_most);
+                false
+            }
+            Step::Done { reclaimed } => self.call_ended(job, reclaimed),
+        }
+    }
+
+    /// A reclaim call came back: is it enough, or is another wanted?
+    fn call_ended(&mut self, job: &mut Job, reclaimed: u64) -> bool {
+        let room = job.has_room();
+        let over = match &mut job.purpose {
+            Purpose::Requested(reply) => {
+                // Who asked may have given up; the pages are reclaimed all the same.
+                let _ = reply.send(reclaimed);
+                return true;
+            }
+            Purpose::Background => {
+                reclaimed == 0 || job.account.usage() <= job.account.background_until()
+            }
+            // A write that ends may make room: that is no fruitless call.
+            Purpose::Direct(_) if !room && self.world.writer.is_busy() => {
+                job.asleep_until = self.world.clock.now() + 10_000_000;
+                false
+            }
+            Purpose::Direct(retry) => match retry.next(reclaimed, room) {
+                RetryStep::Served => true,
+                RetryStep::Reclaim => false,
+                RetryStep::Oom => {
+                    self.out_of_memory(&job.account);
+                    true
+                }
+            },
+        };
+        if over {
+            job.account.wanted.store(false, Ordering::Release);
+        } else {
+            self.mark_all_ran();
+            job.reclaim = call_for(&job.account, &job.purpose);
+        }
+        over
+    }
+
+    /// Nothing can be reclaimed: faults that wait below this group fail.
+    fn out_of_memory(&self, account: &Arc<Account>) {
+        account.note(Happened::Oom);
+        for attached in self.world.live() {
+            let arena = &attached.arena;
+            let below = arena.account.ancestry().any(|a| std::ptr::eq(a, &**account));
+            if below && arena.starved.swap(false, Ordering::AcqRel) {
+                arena.out_of_memory.store(true, Ordering::Release);
+                arena.wake.ring();
+            }
+        }
+    }
+
+    /// Lets faults go on whose groups have room again.
+    pub(super) fn feed_starved(&mut self) {
+        for attached in self.world.live() {
+            let arena = &attached.arena;
+            if !arena.starved.load(Ordering::Acquire) {
+                continue;
+            }
+            if arena.account.ancestry().all(|a| a.room() >= PAGE_COST) {
+                arena.starved.store(false, Ordering::Release);
+                arena.wake.ring();
+            }
+        }
+    }
+}

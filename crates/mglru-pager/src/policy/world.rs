@@ -1,0 +1,211 @@
+//! The machine beneath the policy: arenas, their groups, swap and the clock; and the answers to
+//! what reclaim asks.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use mglru::host::{
+    Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
+};
+use mglru::{FolioId, FolioKind, Folios, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
+
+use super::ZONE;
+use super::entries::Entries;
+use super::evict::Victim;
+use super::writeback::Writer;
+use crate::account::{Account, NO_LIMIT, Setting};
+use crate::arena::{Access, Arena};
+use crate::swap::Swap;
+use crate::sys::PAGE;
+use crate::sys::clock::Clock;
+use crate::sys::direct::Buffer;
+use crate::sys::pagemap::Pagemap;
+
+/// Pages under one page table.
+pub(super) const TABLE: u32 = 512;
+
+/// An arena as the policy sees it.
+pub(super) struct Attached {
+    pub(super) arena: Arc<Arena>,
+    pub(super) entries: Entries,
+    pub(super) mm: MmId,
+    pub(super) handler: Option<JoinHandle<()>>,
+    /// How often pages are pinned.
+    pub(super) pins: BTreeMap<u32, u32>,
+    /// What is charged besides its pages, bytes.
+    pub(super) overhead: u64,
+}
+
+impl Attached {
+    pub(super) fn kind(&self) -> FolioKind {
+        if self.arena.is_anon() { FolioKind::Anon } else { FolioKind::File }
+    }
+}
+
+/// Everything beneath the policy.
+pub(super) struct World {
+    pub(super) clock: Clock,
+    /// By memcg.
+    pub(super) accounts: Vec<Arc<Account>>,
+    /// By number; detached ones leave a hole.
+    pub(super) arenas: Vec<Option<Attached>>,
+    /// Arena of each address space.
+    pub(super) mms: Vec<u32>,
+    pub(super) swap: Arc<Swap>,
+    pub(super) writer: Writer,
+    pub(super) pagemap: Pagemap,
+    /// Dirty file pages that reclaim met: (arena, page).
+    pub(super) met_dirty: Vec<(u32, u32)>,
+    pub(super) victims: Vec<Victim>,
+    pub(super) page: Buffer,
+    pub(super) scratch: Vec<u8>,
+    /// Charged for the unused parts of the pool's chunks, bytes.
+    slack: u64,
+    random: u64,
+}
+
+impl World {
+    pub(super) fn new(root: Arc<Account>, swap: Arc<Swap>) -> io::Result<Self> {
+        Ok(Self {
+            clock: Clock::start(),
+            accounts: vec![root],
+            arenas: Vec::new(),
+            mms: Vec::new(),
+            swap,
+            writer: Writer::new()?,
+            pagemap: Pagemap::open()?,
+            met_dirty: Vec::new(),
+            victims: Vec::new(),
+            page: Buffer::new(PAGE)?,
+            scratch: Vec::with_capacity(2 * PAGE),
+            slack: 0,
+            random: 0,
+        })
+    }
+
+    pub(super) fn attached(&self, id: u32) -> &Attached {
+        self.arenas[id as usize].as_ref().expect("a folio's arena is attached")
+    }
+
+    pub(super) fn attached_mut(&mut self, id: u32) -> &mut Attached {
+        self.arenas[id as usize].as_mut().expect("a folio's arena is attached")
+    }
+
+    pub(super) fn live(&self) -> impl Iterator<Item = &Attached> {
+        self.arenas.iter().flatten()
+    }
+
+    /// The root pays for what the pool's chunks hold besides pages.
+    pub(super) fn settle_slack(&mut self) {
+        let (root, now) = (&self.accounts[0], self.swap.slack());
+        root.charge_anyway(now.saturating_sub(self.slack));
+        root.uncharge(self.slack.saturating_sub(now));
+        self.slack = now;
+    }
+
+    pub(super) fn has_stores(&self) -> bool {
+        self.live().any(|attached| !attached.arena.is_anon())
+    }
+}
+
+fn pages(bytes: u64) -> u64 {
+    if bytes == NO_LIMIT { NO_LIMIT } else { bytes / PAGE as u64 }
+}
+
+impl Host for World {
+    fn now(&mut self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn random_below(&mut self, n: u32) -> u32 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (((self.random >> 32) * u64::from(n)) >> 32) as u32
+    }
+
+    fn memcg(&mut self, memcg: MemcgId) -> MemcgView {
+        let account = &self.accounts[memcg.index()];
+        MemcgView {
+            usage: pages(account.usage()),
+            min: pages(account.get(Setting::Min)),
+            low: pages(account.get(Setting::Low)),
+            max: pages(account.get(Setting::Max)),
+            swappiness: account.swappiness(),
+            swap_left: pages(account.swap_room()).min(self.swap.free_pages()),
+        }
+    }
+
+    /// The budget is the one zone; its watermarks are those of the background reserve.
+    fn zone(&mut self, _node: NodeId, zone: Zone) -> ZoneView {
+        let root = &self.accounts[0];
+        let max = root.get(Setting::Max);
+        if zone != ZONE || max == NO_LIMIT {
+            return ZoneView::default();
+        }
+        let until = root.background_until();
+        let (from, until) = (root.background_from().min(max), until.min(max));
+        ZoneView {
+            managed: pages(max),
+            free: pages(max.saturating_sub(root.usage())),
+            min: 0,
+            low: pages(max - from),
+            high: pages(max - until),
+        }
+    }
+
+    fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView> {
+        let id = *self.mms.get(mm.index())?;
+        let attached = self.arenas[id as usize].as_ref()?;
+        let end = attached.arena.offset(attached.arena.pages.len());
+        let table = u64::from(TABLE) * PAGE as u64;
+        let at = from.0 - from.0 % table;
+        (at < end).then(|| PmdView {
+            at: Va(at),
+            next: Va(at + table),
+            mapping_end: Va(end.next_multiple_of(table)),
+            backing: if attached.arena.is_anon() { Backing::Anon } else { Backing::File },
+            recency: attached.arena.access() != Access::Sequential,
+            special: false,
+            young: true,
+        })
+    }
+
+    fn harvest_pmd(
+        &mut self,
+        mm: MmId,
+        at: Va,
+        lruvec: LruvecId,
+        folios: &Folios,
+        out: &mut Harvest,
+    ) {
+        self.harvest_table(self.mms[mm.index()], at, lruvec, folios, out);
+    }
+
+    fn harvest_rmap(
+        &mut self,
+        folio: FolioId,
+        window: u32,
+        folios: &Folios,
+        out: &mut RmapHarvest,
+    ) {
+        self.harvest_page(folio, window, folios, out);
+    }
+
+    fn evict(&mut self, folios: &mut Folios, batch: &mut [Eviction]) {
+        self.evict_batch(folios, batch);
+    }
+
+    fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
+        let [id, page] = folios[folio].owner;
+        self.attached_mut(id).entries.set_shadow(page, shadow);
+    }
+
+    /// What reclaim met dirty is written next; there is nobody to wake.
+    fn wake_flusher(&mut self, _node: NodeId) {}
+
+    /// The pager keeps no caches of its own.
+    fn shrink_slab(&mut self, _memcg: MemcgId, _node: NodeId, _priority: u8) -> SlabWork {
+        SlabWork::default()
+    }
+}

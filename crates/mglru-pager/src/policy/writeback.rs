@@ -1,0 +1,268 @@
+//! Writing pages back: snapshots of dirty pages on their way to a file or to swap, several at
+//! once.
+//!
+//! A page is clean from the moment its snapshot is taken; a store makes it dirty again and does
+//! not touch the snapshot. Until the write ended the page is under writeback and stays resident.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use mglru::folio::Bit;
+
+use super::Policy;
+use super::evict::unlock;
+use super::world::World;
+use crate::arena::{Arena, Backing};
+use crate::pages::{Presence, Slot};
+use crate::swap::SwapFile;
+use crate::sys::PAGE;
+use crate::sys::ring::{BufferId, Ring};
+
+/// Writes under way at once.
+const DEPTH: u16 = 32;
+/// Pages of one write at most.
+pub(super) const CLUSTER: u32 = 8;
+/// Bytes of memory all writes together may take.
+pub(super) const WRITE_BUFFERS: u64 = DEPTH as u64 * CLUSTER as u64 * PAGE as u64;
+
+/// A write under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Writing {
+    arena: u32,
+    first: u32,
+    nr_pages: u32,
+    /// Of a page that goes to swap.
+    slot: Option<Slot>,
+    /// Counts writes; a flush waits for those before it.
+    number: u64,
+}
+
+/// What writes.
+pub(super) struct Writer {
+    ring: Ring,
+    writing: Vec<Option<Writing>>,
+    number: u64,
+}
+
+/// What became of an attempt to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Started {
+    /// So many pages are being written, or are written.
+    Pages(u32),
+    /// The page is not to be written now; another time.
+    NotNow,
+    /// All buffers are in use.
+    Full,
+}
+
+impl Writer {
+    pub(super) fn new() -> io::Result<Self> {
+        let ring = Ring::new(DEPTH, CLUSTER as usize * PAGE)?;
+        Ok(Self { ring, writing: vec![None; usize::from(DEPTH)], number: 0 })
+    }
+
+    pub(super) fn submit(&mut self) {
+        self.ring.submit().expect("the ring is ours");
+    }
+
+    /// Waits until a write ended.
+    pub(super) fn wait(&mut self) {
+        self.ring.wait().expect("the ring is ours");
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.ring.in_flight() > 0
+    }
+
+    /// The number of the newest write.
+    pub(super) fn newest(&self) -> u64 {
+        self.number
+    }
+
+    /// Is a write of this arena under way that is not newer?
+    pub(super) fn is_writing(&self, arena: u32, up_to: u64) -> bool {
+        self.writing.iter().flatten().any(|w| w.arena == arena && w.number <= up_to)
+    }
+
+    /// Queues the write of a page to the swap file. False: all buffers are in use.
+    pub(super) fn write_swap(
+        &mut self,
+        file: &SwapFile,
+        (arena, page, slot): (u32, u32, Slot),
+        offset: u64,
+        content: &[u8],
+    ) -> bool {
+        let Some(buffer) = self.ring.take() else { return false };
+        self.ring.bytes(buffer)[..PAGE].copy_from_slice(content);
+        let what = Writing { arena, first: page, nr_pages: 1, slot: Some(slot), number: 0 };
+        self.queue(file.as_fd(), buffer, what, offset);
+        true
+    }
+
+    fn queue(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, what: Writing, offset: u64) {
+        self.number += 1;
+        self.writing[buffer.index()] = Some(Writing { number: self.number, ..what });
+        self.ring.write(fd, buffer, what.nr_pages as usize * PAGE, offset);
+    }
+}
+
+impl AsFd for Writer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
+    }
+}
+
+impl World {
+    /// Starts to write the dirty pages at `first..first + most`, as many as are dirty in a row.
+    pub(super) fn write_run(
+        &mut self,
+        id: u32,
+        first: u32,
+        most: u32,
+        lru: &mut mglru::Lru,
+    ) -> Started {
+        let arena = self.attached(id).arena.clone();
+        let Backing::Store(store) = &arena.backing else { return Started::NotNow };
+        let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
+            return self.write_now(&arena, first, lru);
+        };
+        let Some(buffer) = self.writer.ring.take() else { return Started::Full };
+        let most = most.min(CLUSTER).min(queue.nr_pages - first);
+        let nr_pages = self.snapshot(&arena, first, most, buffer, lru);
+        if nr_pages == 0 {
+            self.writer.ring.give_back(buffer);
+            return Started::NotNow;
+        }
+        let what = Writing { arena: id, first, nr_pages, slot: None, number: 0 };
+        self.writer.queue(queue.fd, buffer, what, queue.base + arena.offset(first));
+        Started::Pages(nr_pages)
+    }
+
+    /// Copies dirty pages into the buffer and makes them clean. How many, from `first` on.
+    fn snapshot(
+        &mut self,
+        arena: &Arena,
+        first: u32,
+        most: u32,
+        buffer: BufferId,
+        lru: &mut mglru::Lru,
+    ) -> u32 {
+        let lock = |page: &u32| self.lock_dirty(arena, *page, lru);
+        let n = (first..first + most).take_while(lock).count() as u32;
+        if n == 0 {
+            return 0;
+        }
+        arena.uffd.protect(arena.view.pages(first, n)).expect("an arena's pages");
+        let bytes = &mut self.writer.ring.bytes(buffer)[..n as usize * PAGE];
+        arena.memory.read(arena.offset(first), bytes).expect("resident pages can be read");
+        for page in first..first + n {
+            unlock(arena, page, Presence::Clean);
+            let folio = self.attached(arena.id).entries.folio(page).expect("it has a folio");
+            lru.clean(folio);
+            lru.start_writeback(folio);
+        }
+        n
+    }
+
+    /// Locks a page if it is dirty and the policy may write it.
+    fn lock_dirty(&self, arena: &Arena, page: u32, lru: &mglru::Lru) -> bool {
+        let Some(folio) = self.attached(arena.id).entries.folio(page) else { return false };
+        if lru.folios()[folio].flags.has(Bit::WRITEBACK) {
+            return false;
+        }
+        match arena.pages.try_lock(page) {
+            Some(Presence::Dirty) => true,
+            Some(presence) => {
+                unlock(arena, page, presence);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Writes one page that cannot be queued: of a store without a descriptor, or the last of a
+    /// file that does not end with a whole one.
+    fn write_now(&mut self, arena: &Arena, page: u32, lru: &mut mglru::Lru) -> Started {
+        if !self.lock_dirty(arena, page, lru) {
+            return Started::NotNow;
+        }
+        let Backing::Store(store) = &arena.backing else { unreachable!("only stores are written") };
+        arena.uffd.protect(arena.view.pages(page, 1)).expect("an arena's page");
+        let offset = arena.offset(page);
+        let read = arena.memory.read(offset, &mut self.page);
+        match read.and_then(|()| store.write_at(offset, &self.page)) {
+            Ok(()) => {
+                unlock(arena, page, Presence::Clean);
+                let folio = self.attached(arena.id).entries.folio(page).expect("it has a folio");
+                lru.clean(folio);
+                Started::Pages(1)
+            }
+            Err(error) => {
+                unlock(arena, page, Presence::Dirty);
+                arena.note_error(&error);
+                Started::NotNow
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// Takes note of the writes that ended. True when there were any.
+    pub(super) fn reap_writes(&mut self) -> bool {
+        let mut any = false;
+        while let Some(finished) = self.world.writer.ring.finished() {
+            any = true;
+            let writing = self.world.writer.writing[finished.buffer.index()].take();
+            let writing = writing.expect("a write was under way");
+            self.world.writer.ring.give_back(finished.buffer);
+            let whole = writing.nr_pages as usize * PAGE;
+            let short = || io::Error::from_raw_os_error(libc::EIO);
+            let result = finished.result.and_then(|n| (n == whole).then_some(()).ok_or_else(short));
+            self.write_ended(writing, result.err());
+        }
+        if any {
+            self.jobs.iter_mut().for_each(|job| job.asleep_until = 0);
+        }
+        any
+    }
+
+    fn write_ended(&mut self, writing: Writing, error: Option<io::Error>) {
+        let arena = self.world.attached(writing.arena).arena.clone();
+        if let Some(slot) = writing.slot {
+            arena.swap.written(slot);
+        }
+        if let Some(error) = &error {
+            arena.note_error(error);
+        }
+        for page in writing.first..writing.first + writing.nr_pages {
+            if error.is_some() {
+                self.write_failed(&arena, page, writing.slot);
+            }
+            if let Some(folio) = self.world.attached(arena.id).entries.folio(page) {
+                self.lru.end_writeback(folio);
+            }
+        }
+    }
+
+    /// What is in memory is the only copy again.
+    fn write_failed(&mut self, arena: &Arena, page: u32, slot: Option<Slot>) {
+        let presence = loop {
+            match arena.pages.try_lock(page) {
+                Some(presence) => break presence,
+                // A fault is being served there: that takes microseconds.
+                None => std::hint::spin_loop(),
+            }
+        };
+        if let (Some(slot), Presence::Clean) = (slot, presence) {
+            debug_assert_eq!(arena.pages.slot(page), slot);
+            arena.free_slot(arena.pages.set_slot(page, 0));
+        }
+        let after = if presence == Presence::Clean { Presence::Dirty } else { presence };
+        unlock(arena, page, after);
+        if let (Presence::Dirty, Some(folio)) =
+            (after, self.world.attached(arena.id).entries.folio(page))
+        {
+            self.lru.set_dirty(folio);
+        }
+    }
+}

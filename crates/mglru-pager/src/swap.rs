@@ -1,0 +1,269 @@
+//! Where anonymous pages go: compressed into a pool in memory, and when that is full to a file.
+//! Pages of zeros take nothing; pages that do not compress are kept as they are.
+
+mod codec;
+mod pool;
+mod slots;
+
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use codec::Codec;
+use codec::Packed;
+use pool::Pool;
+use slots::{Place, Slots};
+
+use crate::pages::Slot;
+use crate::sys::PAGE;
+
+mod file;
+pub use file::SwapFile;
+
+/// What swap there is.
+#[derive(Clone, Debug, Default)]
+pub struct SwapOptions {
+    /// How pages are compressed.
+    pub codec: Codec,
+    /// Bytes the compressed pool may take; it is charged to the groups whose pages it holds.
+    pub pool_bytes: u64,
+    /// A file for what finds no room in the pool, and its size in bytes.
+    pub file: Option<(std::path::PathBuf, u64)>,
+}
+
+/// A page's way out of memory.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is zeros: nothing needs to be kept.
+    Zeros,
+    /// In the pool, which takes so many bytes for it.
+    Pooled(Slot, u64),
+    /// A place in the file; the caller writes the page there.
+    ToWrite(Slot),
+    /// Nowhere to put it.
+    Full,
+}
+
+/// A page's way back.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// Here is its content.
+    Content,
+    /// It must be read from the file, at this offset.
+    ToRead(u64),
+}
+
+/// Swap space.
+#[derive(Debug)]
+pub struct Swap {
+    codec: Codec,
+    file: Option<SwapFile>,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    slots: Slots,
+    pool: Pool,
+}
+
+impl Swap {
+    /// As asked for; without options there is none.
+    pub fn new(options: &SwapOptions) -> io::Result<Self> {
+        let open = |(path, bytes): &(std::path::PathBuf, u64)| SwapFile::create(path, *bytes);
+        let file = options.file.as_ref().map(open).transpose()?;
+        let blocks = file.as_ref().map_or(0, SwapFile::blocks);
+        let pool = Pool::new(options.pool_bytes as usize)?;
+        let held = Mutex::new(Held { slots: Slots::new(blocks), pool });
+        Ok(Self { codec: options.codec, file, held })
+    }
+
+    /// The file that overflows go to.
+    pub fn file(&self) -> Option<&SwapFile> {
+        self.file.as_ref()
+    }
+
+    /// Pages it may still take, at least: the pool counts as if nothing compressed.
+    pub fn free_pages(&self) -> u64 {
+        let held = self.held();
+        (held.pool.room() / PAGE) as u64 + u64::from(held.slots.free_blocks())
+    }
+
+    /// Memory of the pool beyond what its pages are charged for, bytes.
+    pub fn slack(&self) -> u64 {
+        self.held().pool.slack()
+    }
+
+    /// Finds a place for a page.
+    pub fn store(&self, page: &[u8], scratch: &mut Vec<u8>) -> Stored {
+        let packed = self.codec.pack(page, scratch);
+        let raw = matches!(packed, Packed::Raw);
+        let bytes = match packed {
+            Packed::Zeros => return Stored::Zeros,
+            Packed::Small => scratch.as_slice(),
+            Packed::Raw => page,
+        };
+        let mut held = self.held();
+        if let Some(object) = held.pool.put(bytes) {
+            let size = object.size();
+            return Stored::Pooled(held.slots.add(Place::Pooled { object, raw }), size);
+        }
+        match held.slots.take_block() {
+            Some(block) => {
+                let place =
+                    Place::File { block, sum: crc32fast::hash(page), state: slots::Write::Under };
+                Stored::ToWrite(held.slots.add(place))
+            }
+            None => Stored::Full,
+        }
+    }
+
+    /// Brings a page back, or says where to read it. The slot stays.
+    pub fn load(&self, slot: Slot, out: &mut [u8], scratch: &mut Vec<u8>) -> Loaded {
+        let held = self.held();
+        let (object, raw) = match held.slots.get(slot) {
+            Place::Pooled { object, raw } => (*object, *raw),
+            Place::File { block, .. } => return Loaded::ToRead(u64::from(*block) * PAGE as u64),
+        };
+        if raw {
+            out.copy_from_slice(held.pool.get(object));
+            return Loaded::Content;
+        }
+        scratch.clear();
+        scratch.extend_from_slice(held.pool.get(object));
+        drop(held);
+        self.codec.unpack(scratch, out);
+        Loaded::Content
+    }
+
+    /// Is this what was written to the slot's block?
+    pub fn is_intact(&self, slot: Slot, page: &[u8]) -> bool {
+        match self.held().slots.get(slot) {
+            Place::File { sum, .. } => *sum == crc32fast::hash(page),
+            Place::Pooled { .. } => true,
+        }
+    }
+
+    /// Where in the file the slot's page belongs.
+    pub fn offset(&self, slot: Slot) -> Option<u64> {
+        match self.held().slots.get(slot) {
+            Place::File { block, .. } => Some(u64::from(*block) * PAGE as u64),
+            Place::Pooled { .. } => None,
+        }
+    }
+
+    /// The write of a slot's block ended; a slot freed meanwhile is free now.
+    pub fn written(&self, slot: Slot) {
+        self.held().slots.written(slot);
+    }
+
+    /// Frees a slot. Bytes of the pool that were charged for it.
+    pub fn free(&self, slot: Slot) -> u64 {
+        let mut held = self.held();
+        match held.slots.free(slot) {
+            Some(object) => {
+                held.pool.free(object);
+                object.size()
+            }
+            None => 0,
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SwapOptions {
+    /// Compressed in memory only, `pool_bytes` at most.
+    pub fn in_memory(pool_bytes: u64) -> Self {
+        Self { pool_bytes, ..Self::default() }
+    }
+
+    /// With a file behind it.
+    pub fn with_file(mut self, path: &Path, bytes: u64) -> Self {
+        self.file = Some((path.to_path_buf(), bytes));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(of: impl Fn(usize) -> u8) -> Vec<u8> {
+        (0..PAGE).map(of).collect()
+    }
+
+    fn noise(seed: u32) -> Vec<u8> {
+        let mut x = seed | 1;
+        page(|_| 0)
+            .iter()
+            .map(|_| {
+                x ^= x << 13;
+                x ^= x >> 17;
+                x ^= x << 5;
+                x as u8
+            })
+            .collect()
+    }
+
+    fn pooled(stored: Stored) -> (Slot, u64) {
+        match stored {
+            Stored::Pooled(slot, size) => (slot, size),
+            other => panic!("not pooled: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn pages_come_back_as_they_went() {
+        for codec in [Codec::Lz4, Codec::Zstd] {
+            let swap =
+                Swap::new(&SwapOptions { codec, ..SwapOptions::in_memory(1 << 20) }).unwrap();
+            let (mut scratch, mut out) = (Vec::new(), vec![7; PAGE]);
+            let text = page(|i| b"generation "[i % 11]);
+            let (small, size) = pooled(swap.store(&text, &mut scratch));
+            assert!(size < 256, "{size} for a repeated word");
+            let (raw, size) = pooled(swap.store(&noise(3), &mut scratch));
+            assert_eq!(size, PAGE as u64);
+            assert_eq!(swap.load(small, &mut out, &mut scratch), Loaded::Content);
+            assert_eq!(out, text);
+            assert_eq!(swap.load(raw, &mut out, &mut scratch), Loaded::Content);
+            assert_eq!(out, noise(3));
+            assert_eq!(swap.free(raw), PAGE as u64);
+            assert_eq!(swap.store(&page(|_| 0), &mut scratch), Stored::Zeros);
+        }
+    }
+
+    #[test]
+    fn a_full_pool_overflows_to_the_file_and_then_refuses() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SwapOptions::in_memory(16 << 10).with_file(&dir.path().join("s"), 8192);
+        let swap = Swap::new(&options).unwrap();
+        let mut scratch = Vec::new();
+        let first = swap.store(&noise(1), &mut scratch);
+        for n in 2..5 {
+            pooled(swap.store(&noise(n), &mut scratch));
+        }
+        let Stored::ToWrite(slot) = swap.store(&noise(5), &mut scratch) else { panic!("to file") };
+        assert!(swap.is_intact(slot, &noise(5)) && !swap.is_intact(slot, &noise(6)));
+        let Stored::ToWrite(other) = swap.store(&noise(6), &mut scratch) else { panic!("to file") };
+        assert_ne!(swap.offset(slot), swap.offset(other));
+        assert_eq!(swap.store(&noise(7), &mut scratch), Stored::Full);
+        assert_eq!(swap.free(pooled(first).0), PAGE as u64);
+        pooled(swap.store(&noise(8), &mut scratch));
+    }
+
+    #[test]
+    fn a_block_is_not_given_away_while_it_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SwapOptions::in_memory(0).with_file(&dir.path().join("s"), 4096);
+        let swap = Swap::new(&options).unwrap();
+        let mut scratch = Vec::new();
+        let Stored::ToWrite(slot) = swap.store(&noise(1), &mut scratch) else { panic!() };
+        swap.free(slot);
+        assert_eq!(swap.store(&noise(2), &mut scratch), Stored::Full);
+        swap.written(slot);
+        assert!(matches!(swap.store(&noise(2), &mut scratch), Stored::ToWrite(_)));
+    }
+}

@@ -1,0 +1,110 @@
+//! Swap slots: names for swapped pages, 1 upwards, and the blocks of the swap file.
+
+use super::pool::Object;
+use crate::pages::Slot;
+
+/// Where the write of a block stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Under way.
+    Under,
+    /// Under way, and the slot was freed meanwhile.
+    Orphaned,
+    /// Done.
+    Done,
+}
+
+/// What a slot stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An object of the pool.
+    Pooled {
+        /// Which.
+        object: Object,
+        /// Kept as it was.
+        raw: bool,
+    },
+    /// A block of the file.
+    File {
+        /// Which.
+        block: u32,
+        /// Checksum of what belongs there.
+        sum: u32,
+        /// Its write.
+        state: Write,
+    },
+}
+
+/// All slots.
+#[derive(Debug)]
+pub struct Slots {
+    places: Vec<Option<Place>>,
+    free: Vec<Slot>,
+    free_blocks: Vec<u32>,
+    /// Blocks that were never used.
+    fresh: std::ops::Range<u32>,
+}
+
+impl Slots {
+    /// None taken; the file has so many blocks.
+    pub fn new(blocks: u32) -> Self {
+        let (places, free, free_blocks) = (vec![None], Vec::new(), Vec::new());
+        Self { places, free, free_blocks, fresh: 0..blocks }
+    }
+
+    /// Blocks nobody has.
+    pub fn free_blocks(&self) -> u32 {
+        self.free_blocks.len() as u32 + self.fresh.len() as u32
+    }
+
+    /// A block of the file.
+    pub fn take_block(&mut self) -> Option<u32> {
+        self.free_blocks.pop().or_else(|| self.fresh.next())
+    }
+
+    /// A slot for a page at this place.
+    pub fn add(&mut self, place: Place) -> Slot {
+        if let Some(slot) = self.free.pop() {
+            self.places[slot as usize] = Some(place);
+            return slot;
+        }
+        self.places.push(Some(place));
+        (self.places.len() - 1) as Slot
+    }
+
+    /// What a taken slot stands for.
+    pub fn get(&self, slot: Slot) -> &Place {
+        self.places[slot as usize].as_ref().expect("the slot is taken")
+    }
+
+    /// The write of the slot's block ended.
+    pub fn written(&mut self, slot: Slot) {
+        let place = self.places[slot as usize].as_mut().expect("the slot is taken");
+        let Place::File { state, .. } = place else { return };
+        if *state == Write::Orphaned {
+            *state = Write::Done;
+            self.free(slot);
+        } else {
+            *state = Write::Done;
+        }
+    }
+
+    /// Frees a slot, later if it is being written. The pool's object that it stood for.
+    pub fn free(&mut self, slot: Slot) -> Option<Object> {
+        let place = self.places[slot as usize].as_mut().expect("the slot is taken");
+        let object = match place {
+            Place::File { state: state @ Write::Under, .. } => {
+                *state = Write::Orphaned;
+                return None;
+            }
+            Place::File { block, .. } => {
+                self.free_blocks.push(*block);
+                None
+            }
+            Place::Pooled { object, .. } => Some(*object),
+        };
+        self.places[slot as usize] = None;
+        self.free.push(slot);
+        object
+    }
+}

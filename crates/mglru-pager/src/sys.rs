@@ -1,0 +1,20 @@
+//! The kernel interfaces the pager uses, each wrapped once. All of the crate's `unsafe` is here
+//! and where mapped memory is lent to callers (`mapping`).
+
+pub mod clock;
+pub mod direct;
+pub mod memory;
+pub mod pagemap;
+pub mod ring;
+pub mod uffd;
+pub mod wake;
+
+use std::io;
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+
+/// The result of a call that returns -1 on failure.
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,93 @@
+//! Page-aligned buffers, and files opened past the page cache.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::checked;
+
+/// Zeroed, page-aligned memory that takes room only where it was written to.
+#[derive(Debug)]
+pub struct Buffer {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: a buffer owns its memory.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// `len` bytes, a multiple of the page size.
+    pub fn new(len: usize) -> io::Result<Self> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the range is the mapping just made. Small buffers must not grow to huge pages.
+        unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
+        Ok(Self { start: start.cast(), len })
+    }
+
+    /// Gives back what a range of whole pages holds; it reads as zeros again.
+    pub fn release(&mut self, range: std::ops::Range<usize>) {
+        let pages = &mut self[range];
+        // SAFETY: the range lies in the mapping, which is ours and borrowed mutably.
+        unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+    }
+
+    /// Its first byte, for the kernel to read or write.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl std::ops::Deref for Buffer {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the mapping is `len` bytes, initialized, and ours.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl std::ops::DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and borrowed by nobody.
+        unsafe { libc::munmap(self.start.cast(), self.len) };
+    }
+}
+
+/// The same file again, past the page cache if its file system can; as it is if not.
+pub fn reopen(file: &File, writable: bool) -> io::Result<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let open =
+        |flags| OpenOptions::new().read(true).write(writable).custom_flags(flags).open(&path);
+    open(libc::O_DIRECT).or_else(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => open(0),
+        _ => Err(error),
+    })
+}
+
+/// Drops what the page cache holds of the file, so that reads see what is on the device and the
+/// pages are not held twice.
+pub fn forget_cached(file: &File) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    let error = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Keeps every later allocation of `len` bytes at `file`'s start from failing for want of space.
+pub fn reserve(file: &File, len: u64) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len as libc::off_t) }).map(drop)
+}

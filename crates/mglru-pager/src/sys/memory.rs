@@ -1,0 +1,118 @@
+//! Shared memory of an arena: a memfd that holds the pages, and views of it that fault.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use super::uffd::Span;
+use super::{PAGE, checked};
+
+/// The pages of an arena, resident or not.
+#[derive(Debug)]
+pub struct Memory(File);
+
+impl Memory {
+    /// An empty one of `len` bytes.
+    pub fn new(len: u64) -> io::Result<Self> {
+        // SAFETY: the name is a C string; the call returns a new descriptor.
+        let fd = checked(unsafe { libc::memfd_create(c"mglru".as_ptr(), libc::MFD_CLOEXEC) })?;
+        // SAFETY: the descriptor is new and ours.
+        let file = unsafe { File::from_raw_fd(fd) };
+        file.set_len(len)?;
+        Ok(Self(file))
+    }
+
+    /// Reads resident pages.
+    pub fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(out, offset)
+    }
+
+    /// Makes pages resident without mapping them.
+    pub fn write(&self, offset: u64, content: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(content, offset)
+    }
+
+    /// Gives pages back, in all views.
+    pub fn punch(&self, span: Span) -> io::Result<()> {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (start, len) = (span.start as libc::off_t, span.len as libc::off_t);
+        // SAFETY: takes numbers only; what is freed is the arena's own.
+        checked(unsafe { libc::fallocate(self.0.as_raw_fd(), mode, start, len) }).map(drop)
+    }
+
+    /// Bytes that are resident, as the kernel counts them.
+    pub fn resident(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.blocks() * 512)
+    }
+}
+
+/// A mapping of an arena's memory, as the program sees it.
+#[derive(Debug)]
+pub struct View {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: a view is an address range; who may touch its bytes is decided by `mapping`.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// Maps all of `memory`. Children of a fork do not inherit it: they would share it.
+    pub fn new(memory: &Memory, len: usize) -> io::Result<Self> {
+        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let fd = memory.0.as_raw_fd();
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let view = Self { start: start.cast(), len };
+        view.advise(view.span(), libc::MADV_DONTFORK)?;
+        Ok(view)
+    }
+
+    /// Its first byte.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Its addresses.
+    pub fn span(&self) -> Span {
+        Span { start: self.start as u64, len: self.len as u64 }
+    }
+
+    /// The address of a page.
+    pub fn address(&self, page: u32) -> u64 {
+        self.start as u64 + u64::from(page) * PAGE as u64
+    }
+
+    /// The pages `first..first + n` as addresses.
+    pub fn pages(&self, first: u32, n: u32) -> Span {
+        Span { start: self.address(first), len: u64::from(n) * PAGE as u64 }
+    }
+
+    /// Drops the entries of a run of pages; the pages stay, and so does their protection.
+    pub fn zap(&self, span: Span) -> io::Result<()> {
+        self.advise(span, libc::MADV_DONTNEED)
+    }
+
+    /// Makes the pages of a span present, through their faults.
+    pub fn populate(&self, span: Span) -> io::Result<()> {
+        self.advise(span, libc::MADV_POPULATE_READ)
+    }
+
+    fn advise(&self, span: Span, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the span lies in this view; no advice given here changes what shared memory holds.
+        checked(unsafe { libc::madvise(span.start as *mut _, span.len as usize, advice) }).map(drop)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nobody borrows from it any more.
+        unsafe { libc::munmap(self.start.cast(), self.len) };
+    }
+}

@@ -1,0 +1,152 @@
+//! Pipelined reads and writes: an io_uring with buffers of its own.
+//!
+//! A buffer belongs either to the caller, who fills or reads it, or to a transfer under way; its
+//! number names both. Nothing is freed while the kernel may still touch it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use io_uring::{IoUring, opcode, types};
+
+use super::direct::Buffer;
+
+/// A buffer, and the transfer it takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferId(u16);
+
+impl BufferId {
+    /// As an array index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// A transfer that ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Which.
+    pub buffer: BufferId,
+    /// Bytes transferred.
+    pub result: io::Result<usize>,
+}
+
+/// An io_uring and its buffers.
+pub struct Ring {
+    ring: IoUring,
+    buffers: Vec<Buffer>,
+    free: Vec<u16>,
+    in_flight: usize,
+    queued: usize,
+}
+
+impl Ring {
+    /// Of `depth` transfers of up to `bytes` each.
+    pub fn new(depth: u16, bytes: usize) -> io::Result<Self> {
+        let ring = IoUring::new(u32::from(depth))?;
+        let buffers = (0..depth).map(|_| Buffer::new(bytes)).collect::<io::Result<_>>()?;
+        let free = (0..depth).rev().collect();
+        Ok(Self { ring, buffers, free, in_flight: 0, queued: 0 })
+    }
+
+    /// Transfers under way.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// A free buffer, if there is one.
+    pub fn take(&mut self) -> Option<BufferId> {
+        self.free.pop().map(BufferId)
+    }
+
+    /// Gives a buffer back.
+    pub fn give_back(&mut self, buffer: BufferId) {
+        self.free.push(buffer.0);
+    }
+
+    /// What a taken buffer holds.
+    pub fn bytes(&mut self, buffer: BufferId) -> &mut [u8] {
+        &mut self.buffers[buffer.index()]
+    }
+
+    /// Queues a read of `len` bytes at `offset` into the buffer.
+    pub fn read(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, len: usize, offset: u64) {
+        let start = self.start_of(buffer, len);
+        let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), start, len as u32).offset(offset);
+        self.push(&entry.build().user_data(buffer.0.into()));
+    }
+
+    /// Queues a write of the first `len` bytes of the buffer to `offset`.
+    pub fn write(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, len: usize, offset: u64) {
+        let start = self.start_of(buffer, len);
+        let entry = opcode::Write::new(types::Fd(fd.as_raw_fd()), start, len as u32).offset(offset);
+        self.push(&entry.build().user_data(buffer.0.into()));
+    }
+
+    fn start_of(&mut self, buffer: BufferId, len: usize) -> *mut u8 {
+        let buffer = &mut self.buffers[buffer.index()];
+        assert!(len <= buffer.len(), "the transfer is longer than its buffer");
+        buffer.as_mut_ptr()
+    }
+
+    fn push(&mut self, entry: &io_uring::squeue::Entry) {
+        // SAFETY: the entry's buffer is ours and stays until its completion was seen; there are
+        // as many entries as buffers, so the queue is never full.
+        unsafe { self.ring.submission().push(entry) }.expect("an entry for each buffer");
+        self.in_flight += 1;
+        self.queued += 1;
+    }
+
+    /// Starts what was queued.
+    pub fn submit(&mut self) -> io::Result<()> {
+        while self.queued > 0 {
+            match self.ring.submit() {
+                Ok(n) => self.queued -= n.min(self.queued),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A transfer that ended; its buffer is the caller's again.
+    pub fn finished(&mut self) -> Option<Finished> {
+        let entry = self.ring.completion().next()?;
+        self.in_flight -= 1;
+        let result = match entry.result() {
+            n if n >= 0 => Ok(n as usize),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        };
+        Some(Finished { buffer: BufferId(entry.user_data() as u16), result })
+    }
+
+    /// Waits until at least one transfer ended.
+    pub fn wait(&mut self) -> io::Result<()> {
+        self.submit()?;
+        loop {
+            match self.ring.submit_and_wait(1) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done.map(drop),
+            }
+        }
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor lives as long as the ring.
+        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        while self.in_flight > 0 {
+            if self.wait().is_err() {
+                // The kernel may still write there: memory is the lesser loss.
+                std::mem::take(&mut self.buffers).into_iter().for_each(std::mem::forget);
+                return;
+            }
+            while self.finished().is_some() {}
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! userfaultfd: features probed, faults read, pages installed and write-protected.
+//!
+//! Every call that installs or protects may be refused with EAGAIN while the address space
+//! changes, or be done in part; the wrappers go on until it is done.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use super::{PAGE, checked};
+
+/// Both kinds of write protection of shared memory, and what a fault was for.
+const FEATURES: u64 = FEATURE_WP | FEATURE_MISSING_SHMEM | FEATURE_WP_SHMEM;
+const FEATURE_WP: u64 = 1 << 0;
+const FEATURE_MISSING_SHMEM: u64 = 1 << 5;
+const FEATURE_WP_SHMEM: u64 = 1 << 12;
+/// Failed reads can be told to whoever touches the page.
+pub const FEATURE_POISON: u64 = 1 << 14;
+/// Pages of private memory can be moved.
+pub const FEATURE_MOVE: u64 = 1 << 16;
+/// Children of a fork are reported.
+pub const FEATURE_EVENT_FORK: u64 = 1 << 1;
+
+const API: u64 = 0xAA;
+const IOC_NEW: libc::c_ulong = 0xAA00;
+const IOC_API: libc::c_ulong = 0xC018_AA3F;
+const IOC_REGISTER: libc::c_ulong = 0xC020_AA00;
+const IOC_WAKE: libc::c_ulong = 0x8010_AA02;
+const IOC_COPY: libc::c_ulong = 0xC028_AA03;
+const IOC_WRITEPROTECT: libc::c_ulong = 0xC018_AA06;
+const IOC_POISON: libc::c_ulong = 0xC020_AA08;
+
+const REGISTER_MISSING: u64 = 1;
+const REGISTER_WP: u64 = 2;
+const COPY_WP: u64 = 2;
+const PROTECT: u64 = 1;
+const UNPROTECT_DONT_WAKE: u64 = 2;
+const USER_MODE_ONLY: libc::c_int = 1;
+
+const EVENT_PAGEFAULT: u8 = 0x12;
+const FLAG_WRITE: u64 = 1;
+
+/// A range of addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+#[repr(C)]
+struct ApiArg {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct RegisterArg {
+    span: Span,
+    mode: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct CopyArg {
+    dst: u64,
+    src: u64,
+    len: u64,
+    mode: u64,
+    copied: i64,
+}
+
+#[repr(C)]
+struct ProtectArg {
+    span: Span,
+    mode: u64,
+}
+
+#[repr(C)]
+struct PoisonArg {
+    span: Span,
+    mode: u64,
+    updated: i64,
+}
+
+/// A message of the kernel, as it is read.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Message {
+    event: u8,
+    reserved: [u8; 7],
+    flags: u64,
+    address: u64,
+    thread: u64,
+}
+
+/// A page fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Of the page.
+    pub address: u64,
+    /// A store was tried.
+    pub write: bool,
+}
+
+impl Message {
+    /// The fault it reports, if it reports one.
+    pub fn fault(&self) -> Option<Fault> {
+        let page = !(PAGE as u64 - 1);
+        let fault = Fault { address: self.address & page, write: self.flags & FLAG_WRITE != 0 };
+        (self.event == EVENT_PAGEFAULT).then_some(fault)
+    }
+}
+
+/// An open userfaultfd.
+#[derive(Debug)]
+pub struct Uffd {
+    fd: OwnedFd,
+    features: u64,
+    kernel_faults: bool,
+}
+
+impl Uffd {
+    /// Opens one with what the pager needs, and whatever of [`FEATURE_POISON`] there is.
+    ///
+    /// # Errors
+    /// The kernel has no userfaultfd, does not let us, or lacks a feature (`Unsupported`).
+    pub fn open() -> io::Result<Self> {
+        let offered = features()?;
+        if offered & FEATURES != FEATURES {
+            let missing = FEATURES & !offered;
+            let text = format!("userfaultfd lacks features {missing:#x} (Linux 5.19 has them)");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+        }
+        let (fd, kernel_faults) = open_fd()?;
+        let features = FEATURES | offered & FEATURE_POISON;
+        handshake(&fd, features)?;
+        Ok(Self { fd, features, kernel_faults })
+    }
+
+    /// Faults of the kernel on behalf of the program (`read(2)` into a page) are served too.
+    pub fn serves_kernel_faults(&self) -> bool {
+        self.kernel_faults
+    }
+
+    /// Asks to be told of missing pages and of stores to protected ones.
+    pub fn register(&self, span: Span) -> io::Result<()> {
+        let mut arg = RegisterArg { span, mode: REGISTER_MISSING | REGISTER_WP, ioctls: 0 };
+        self.call(IOC_REGISTER, &mut arg)
+    }
+
+    /// Lets whoever faulted there try again.
+    pub fn wake(&self, mut span: Span) -> io::Result<()> {
+        self.call(IOC_WAKE, &mut span)
+    }
+
+    /// Installs pages with this content at `dst` and wakes who waits for them. `protect`: the
+    /// first store to each is a fault.
+    pub fn copy(&self, dst: u64, content: &[u8], protect: bool) -> io::Result<()> {
+        let mut done = 0;
+        while done < content.len() {
+            let mut arg = CopyArg {
+                dst: dst + done as u64,
+                src: content[done..].as_ptr() as u64,
+                len: (content.len() - done) as u64,
+                mode: if protect { COPY_WP } else { 0 },
+                copied: 0,
+            };
+            match self.call(IOC_COPY, &mut arg) {
+                Ok(()) => done = content.len(),
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                    done += arg.copied.max(0) as usize;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the first store to each page of the span a fault. Returns after the TLBs know.
+    pub fn protect(&self, span: Span) -> io::Result<()> {
+        self.set_protection(span, PROTECT)
+    }
+
+    /// Lets stores happen again, and wakes who waits for that.
+    pub fn unprotect(&self, span: Span) -> io::Result<()> {
+        self.set_protection(span, 0)
+    }
+
+    fn set_protection(&self, span: Span, mode: u64) -> io::Result<()> {
+        let mut arg = ProtectArg { span, mode };
+        self.retry(IOC_WRITEPROTECT, &mut arg)
+    }
+
+    /// Makes any access to a missing page fail with SIGBUS (or EFAULT), if the kernel can. A
+    /// marker of protection would be in the way.
+    pub fn poison(&self, span: Span) -> io::Result<()> {
+        if self.features & FEATURE_POISON == 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.set_protection(span, UNPROTECT_DONT_WAKE)?;
+        let mut arg = PoisonArg { span, mode: 0, updated: 0 };
+        self.retry(IOC_POISON, &mut arg)
+    }
+
+    /// Reads what has come; 0 when there is nothing.
+    pub fn read(&self, messages: &mut [Message]) -> io::Result<usize> {
+        let bytes = size_of_val(messages);
+        // SAFETY: the buffer is `bytes` long and any bit pattern is a `Message`.
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), messages.as_mut_ptr().cast(), bytes) };
+        if got >= 0 {
+            return Ok(got as usize / size_of::<Message>());
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+            _ => Err(error),
+        }
+    }
+
+    fn call<T>(&self, request: libc::c_ulong, arg: &mut T) -> io::Result<()> {
+        // SAFETY: each request is paired with the structure the kernel defines for it, and acts
+        // only on memory of arenas, which nobody borrows while their protection changes.
+        checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), request, arg) }).map(drop)
+    }
+
+    fn retry<T>(&self, request: libc::c_ulong, arg: &mut T) -> io::Result<()> {
+        loop {
+            match self.call(request, arg) {
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl AsFd for Uffd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The features this kernel offers.
+///
+/// # Errors
+/// There is no userfaultfd here, or it is not for us.
+pub fn features() -> io::Result<u64> {
+    let (fd, _) = open_fd()?;
+    handshake(&fd, 0)
+}
+
+fn handshake(fd: &OwnedFd, features: u64) -> io::Result<u64> {
+    let mut arg = ApiArg { api: API, features, ioctls: 0 };
+    // SAFETY: UFFDIO_API fills the structure it defines.
+    checked(unsafe { libc::ioctl(fd.as_raw_fd(), IOC_API, &mut arg) })?;
+    Ok(arg.features)
+}
+
+/// The most capable userfaultfd we may open; `true`: it serves the kernel's faults too.
+fn open_fd() -> io::Result<(OwnedFd, bool)> {
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    by_syscall(flags)
+        .map(|fd| (fd, true))
+        .or_else(|_| by_device(flags).map(|fd| (fd, true)))
+        .or_else(|_| by_syscall(flags | USER_MODE_ONLY).map(|fd| (fd, false)))
+}
+
+fn by_syscall(flags: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes flags and returns a new descriptor.
+    let fd = checked(unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } as libc::c_int)?;
+    // SAFETY: the descriptor is new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn by_device(flags: libc::c_int) -> io::Result<OwnedFd> {
+    let device = OpenOptions::new().read(true).write(true).open("/dev/userfaultfd")?;
+    // SAFETY: the request takes flags and returns a new descriptor.
+    let fd = checked(unsafe { libc::ioctl(device.as_raw_fd(), IOC_NEW, flags) })?;
+    // SAFETY: the descriptor is new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,149 @@
+//! The budget holds, whoever writes how; what cannot be served is an error, not a wrong byte.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+
+use crate::{MIB, PAGE, open, pager};
+use mglru_pager::{Limit, PagerError, PagerOptions};
+
+/// What this process holds, as the kernel counts it, bytes: private memory, and the pages of its
+/// arenas whether mapped right now or not.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    let private = line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024;
+    let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let arenas = fds.map(|fd| fd.path()).filter(|path| {
+        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("memfd:mglru"))
+    });
+    private + arenas.filter_map(|path| path.metadata().ok()).map(|m| m.blocks() * 512).sum::<u64>()
+}
+
+#[test]
+fn without_swap_a_full_group_refuses_the_page_and_nothing_else() {
+    let Some(pager) = open(PagerOptions::new().memory_max(8 << 20)) else { return };
+    let mut map = pager.root().map_anon(16 * MIB).unwrap();
+    // Through system calls a refused page is EFAULT rather than SIGBUS.
+    let mut ones = std::fs::File::open("/dev/zero").unwrap();
+    let mut served = 0;
+    for page in 0..16 * MIB / PAGE {
+        match ones.read(&mut map[page * PAGE..][..PAGE]) {
+            Ok(n) => served += usize::from(n == PAGE),
+            Err(error) => assert_eq!(error.raw_os_error(), Some(14), "EFAULT"),
+        }
+    }
+    assert!((1000..2048).contains(&served), "{served} pages fit into 8 MiB");
+    assert!(pager.root().stat().unwrap().get("oom").unwrap() > 0);
+    assert!(pager.root().peak() <= 8 << 20);
+    map.discard_range(0..16 * MIB).unwrap();
+    map[15 * MIB] = 1;
+    assert_eq!(map[15 * MIB], 1, "a refused page is usable again once it was discarded");
+}
+
+#[test]
+fn a_lower_limit_is_reached_while_nobody_faults() {
+    let Some(pager) = pager(32 * MIB) else { return };
+    let root = pager.root();
+    let mut map = root.map_anon(20 * MIB).unwrap();
+    map.fill(1);
+    assert!(root.current() > 20 * MIB as u64);
+    root.set_limit(Limit::High, Some(10 << 20));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while root.current() > 10 << 20 && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(root.current() <= 10 << 20, "{}", root.current());
+    assert!(map.iter().step_by(PAGE).all(|&b| b == 1));
+}
+
+#[test]
+fn memory_reclaim_takes_what_it_is_asked_for() {
+    let Some(pager) = pager(32 * MIB) else { return };
+    let root = pager.root();
+    let mut map = root.map_anon(16 * MIB).unwrap();
+    map.fill(3);
+    let before = map.resident().unwrap();
+    let reclaimed = root.reclaim(4 << 20).unwrap();
+    assert!(reclaimed >= 4 << 20, "{reclaimed}");
+    assert_eq!(before - map.resident().unwrap(), reclaimed);
+    pager.check().unwrap();
+}
+
+#[test]
+fn bad_values_are_refused_by_name() {
+    let refused = PagerOptions::new().memory_max(1 << 20).open().err().unwrap();
+    assert_eq!(refused.to_string(), "memory.max: 1048576 is not within 4194304 bytes and more");
+    let Some(pager) = pager(8 * MIB) else { return };
+    assert!(matches!(pager.root().map_anon(0), Err(PagerError::OutOfRange { .. })));
+    assert!(matches!(pager.root().map_anon(1 << 40), Err(PagerError::NoRoom(path)) if path == "/"));
+    assert!(pager.root().set_swappiness(201).is_err());
+    let map = pager.root().map_anon(PAGE).unwrap();
+    let refused = map.flush_range(0..2 * PAGE).unwrap_err().to_string();
+    assert_eq!(refused, "range: 8192 is not within the 4096 bytes of the mapping");
+}
+
+/// The process obeys the budget, not only the pager's books: alone in a child process, so that
+/// other tests do not count.
+#[test]
+fn resident_memory_obeys_the_budget_under_adversarial_writers() {
+    const THREADS: &str = "MGLRU_PAGER_WRITERS";
+    if let Ok(threads) = std::env::var(THREADS) {
+        return write_adversarially(threads.parse().unwrap());
+    }
+    for threads in [1, 4, 16] {
+        let test = "limits::resident_memory_obeys_the_budget_under_adversarial_writers";
+        let me = std::env::current_exe().unwrap();
+        let mut child = std::process::Command::new(me);
+        child.args(["--exact", test, "--nocapture"]).env(THREADS, threads.to_string());
+        let output = child.output().unwrap();
+        std::io::stdout().write_all(&output.stdout).unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+fn write_adversarially(threads: usize) {
+    let max = 32 * MIB;
+    let before = resident();
+    let Some(pager) = pager(max) else { return };
+    let mut maps: Vec<_> =
+        (0..threads).map(|_| pager.root().map_anon(64 * MIB / threads).unwrap()).collect();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let mut most = 0;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = maps
+            .iter_mut()
+            .enumerate()
+            .map(|(n, map)| scope.spawn(move || write_noise(map, n as u64)))
+            .collect();
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                most = most.max(resident());
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let used = most.saturating_sub(before);
+    println!("{threads} writers: {used} bytes resident of {max}");
+    assert!(used <= max as u64 + max as u64 / 100, "{used} bytes of {max}");
+    assert!(pager.root().peak() <= max as u64, "{} bytes charged", pager.root().peak());
+}
+
+/// Pages half of which compress, in an order that no policy likes.
+fn write_noise(map: &mut [u8], seed: u64) {
+    let mut x = seed * 2 + 1;
+    let pages = map.len() / PAGE;
+    for _ in 0..2 * pages {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let page = (x >> 33) as usize % pages;
+        let half = if x & 1 << 40 == 0 { PAGE / 8 } else { PAGE / 2 };
+        let mut y = x | 1;
+        for word in map[page * PAGE..][..half].chunks_exact_mut(8) {
+            y ^= y << 13;
+            y ^= y >> 7;
+            y ^= y << 17;
+            word.copy_from_slice(&y.to_le_bytes());
+        }
+    }
+}

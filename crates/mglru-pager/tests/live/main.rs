@@ -1,0 +1,54 @@
+//! The pager on real memory. Needs userfaultfd and io_uring; where they are refused each test says
+//! so and is skipped.
+
+#![allow(unsafe_code)]
+
+mod durability;
+mod faults;
+mod groups;
+mod limits;
+mod stress;
+
+use std::io::{Read, Write};
+
+use mglru_pager::{Pager, PagerOptions, SwapOptions, probe};
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+/// A mebibyte.
+const MIB: usize = 1 << 20;
+
+/// A pager with swap in memory, or `None` with the reason printed.
+fn pager(max: usize) -> Option<Pager> {
+    open(PagerOptions::new().memory_max(max as u64).swap(SwapOptions::in_memory(max as u64)))
+}
+
+fn open(options: PagerOptions) -> Option<Pager> {
+    if let Some(fact) = probe().into_iter().find(|fact| fact.required && !fact.ok) {
+        println!("skipped: {} ({})", fact.detail, fact.fix);
+        return None;
+    }
+    Some(options.open().expect("the host has all that is required"))
+}
+
+/// Content that names its page and its version.
+fn pattern(page: usize, version: u32) -> Vec<u8> {
+    let seed = (page as u32).wrapping_mul(0x9E37_79B9) ^ version.wrapping_mul(0x85EB_CA6B);
+    (0..PAGE / 4).flat_map(|i| (seed ^ (i as u32 / 7)).to_le_bytes()).collect()
+}
+
+/// A file of this content.
+fn file_of(len: usize, byte: impl Fn(usize) -> u8) -> std::fs::File {
+    let mut file = tempfile::tempfile_in(".").expect("the directory can be written");
+    let content: Vec<u8> = (0..len).map(byte).collect();
+    file.write_all(&content).expect("the disk has room");
+    file
+}
+
+fn content(mut file: &std::fs::File) -> Vec<u8> {
+    use std::io::Seek;
+    let mut all = Vec::new();
+    file.rewind().unwrap();
+    file.read_to_end(&mut all).unwrap();
+    all
+}

@@ -1,0 +1,91 @@
+//! No store is lost: counters on pages, incremented by racing threads while pages come and go.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::{MIB, PAGE, content, file_of, pager};
+use mglru_pager::{Advice, Pager};
+
+/// How long each stress runs.
+fn span() -> Duration {
+    let seconds = std::env::var("MGLRU_PAGER_STRESS").ok().and_then(|s| s.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(3))
+}
+
+/// The counter at the head of a page.
+fn counter(map: &[u8], page: usize) -> &AtomicU64 {
+    let word = map[page * PAGE..][..8].as_ptr();
+    // SAFETY: aligned, in bounds, and only ever used as an atomic while threads run.
+    unsafe { AtomicU64::from_ptr(word.cast_mut().cast()) }
+}
+
+/// Threads increment counters of random pages, each noting what it did; another thread keeps
+/// pushing pages out. Returns the increments of each page.
+fn race(pager: &Pager, map: &mut [u8], threads: u64, push: impl Fn() + Sync) -> Vec<u64> {
+    let pages = map.len() / PAGE;
+    let done: Vec<AtomicU64> = (0..pages).map(|_| AtomicU64::new(0)).collect();
+    let (map, end) = (&*map, Instant::now() + span());
+    std::thread::scope(|scope| {
+        for seed in 0..threads {
+            let done = &done;
+            scope.spawn(move || {
+                let mut x = seed + 1;
+                while Instant::now() < end {
+                    for _ in 0..64 {
+                        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        // Two draws, one squared: some pages are hot, most are not.
+                        let r = (x >> 40) as usize % pages;
+                        let page = if x & 1 << 20 == 0 { r } else { r * r / pages };
+                        counter(map, page).fetch_add(1, Ordering::Relaxed);
+                        done[page].fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while Instant::now() < end {
+                push();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+    });
+    pager.check().unwrap();
+    done.into_iter().map(AtomicU64::into_inner).collect()
+}
+
+fn verify(map: &[u8], expected: &[u64]) {
+    let wrong = (0..expected.len())
+        .filter(|&p| counter(map, p).load(Ordering::Relaxed) != expected[p])
+        .count();
+    assert_eq!(wrong, 0, "pages with lost or repeated stores");
+    assert!(expected.iter().sum::<u64>() > 10_000, "the race has raced");
+}
+
+#[test]
+fn anonymous_stores_survive_eviction() {
+    let Some(pager) = pager(6 * MIB) else { return };
+    let mut map = pager.root().map_anon(16 * MIB).unwrap();
+    let root = pager.root();
+    let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+    verify(&map, &expected);
+    let stat = root.stat().unwrap();
+    assert!(stat.get("pgsteal_anon").unwrap() > 2000, "{stat:?}");
+    println!("{} stores, {:?}", expected.iter().sum::<u64>(), map.stat());
+}
+
+#[test]
+fn file_stores_survive_eviction_and_reach_the_file() {
+    let Some(pager) = pager(6 * MIB) else { return };
+    let file = file_of(16 * MIB, |_| 0);
+    // SAFETY: nobody else has the file.
+    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    map.advise(Advice::Random).unwrap();
+    let root = pager.root();
+    let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+    verify(&map, &expected);
+    println!("{} stores, {:?}", expected.iter().sum::<u64>(), map.stat());
+    assert!(root.stat().unwrap().get("pgsteal_file").unwrap() > 2000);
+    map.flush().unwrap();
+    drop(map);
+    verify(&content(&file), &expected);
+}
