@@ -1,15 +1,18 @@
 //! The seam above the policy: what runs a workload and yields counters. A backend first reads a
 //! point of the plan and refuses what it cannot honour; only then does anything run.
 
+pub(crate) mod kernel;
 pub mod mock;
 mod sim;
+pub(crate) mod workload;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use mglru_sim::spec::GroupSpec;
 use serde_json::Value as Json;
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::error::{Error, KeyError};
 use crate::record::{Group, Metrics};
@@ -26,6 +29,8 @@ pub struct Sections {
     pub workload: Table,
     /// `[reclaim]`: keys of the core for all variants.
     pub reclaim: Table,
+    /// `[kernel]`: the booted machine, which only the kernel backend knows.
+    pub kernel: Table,
     /// The plan's scale, which the backend applies to machine and workload.
     pub scale: f64,
 }
@@ -50,6 +55,12 @@ pub trait Backend: Sync {
     /// # Errors
     /// Names the key the backend cannot honour.
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError>;
+
+    /// Variants that run when neither the command line nor a plan written for this backend names
+    /// any; empty: those of the plan.
+    fn own_variants(&self) -> Vec<Variant> {
+        Vec::new()
+    }
 }
 
 /// A run without its seed, valid by construction.
@@ -62,6 +73,16 @@ pub trait Job: Send + Sync {
     /// # Errors
     /// What went wrong while running, such as a trace that cannot be read.
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String>;
+
+    /// As [`Job::run`], for a backend that keeps files of its own: their paths begin with `files`,
+    /// which no other run has.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
+        let _ = files;
+        self.run(seed, progress)
+    }
 }
 
 /// Told the share of a run that is done, 0 to 1.
@@ -91,12 +112,16 @@ pub fn by_name(name: &str) -> Result<&'static dyn Backend, Error> {
     match name {
         "sim" => Ok(&sim::Sim),
         "mock" => Ok(&mock::Mock),
-        "pager" | "kernel" => {
-            Err(Error::Request(format!("backend {name}: not part of this build")))
-        }
+        "kernel" => Ok(&kernel::Kernel),
+        "pager" => Err(Error::Request(format!("backend {name}: not part of this build"))),
         _ => Err(Error::Request(format!(
             "--backend {name}: unknown{}",
             crate::error::did_you_mean(name, NAMES)
         ))),
     }
+}
+
+/// A word of a table, for telling kinds apart.
+fn word<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
+    table.get(key).and_then(Value::as_str)
 }

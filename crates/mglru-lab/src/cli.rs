@@ -2,7 +2,9 @@
 
 mod ablate;
 mod ask;
+mod booted;
 mod compare;
+mod doctor;
 mod list;
 mod run;
 mod show;
@@ -57,6 +59,8 @@ enum Command {
     /// Inspect a trace or replay it under any policy and size
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Say what this host offers booted kernels, and install what is missing
+    Doctor(doctor::Args),
     /// Print a completion script for a shell
     Completions {
         /// Shell
@@ -90,6 +94,7 @@ fn answer(command: Command) -> Answer {
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "mglru", &mut script);

@@ -2,6 +2,7 @@
 //! and send results to this thread, which alone writes; no run can see another.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
@@ -75,11 +76,12 @@ fn run_missing(
     progress: &Progress,
 ) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
+    let files = store.dir().join("runs");
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..jobs.clamp(1, runs.len().max(1)) {
             let sender = sender.clone();
-            scope.spawn(|| work(runs, &next, sender));
+            scope.spawn(|| work(runs, &next, &files, sender));
         }
         drop(sender);
         let mut steps = vec![0; runs.len()];
@@ -109,7 +111,7 @@ fn advance(bar: &ProgressBar, have: &mut u64, now: u64) {
     *have = now.max(*have);
 }
 
-fn work(runs: &[RunSpec], next: &AtomicUsize, sender: Sender<Message>) {
+fn work(runs: &[RunSpec], next: &AtomicUsize, files: &Path, sender: Sender<Message>) {
     loop {
         let run = next.fetch_add(1, Ordering::Relaxed);
         let Some(spec) = runs.get(run) else { return };
@@ -121,7 +123,7 @@ fn work(runs: &[RunSpec], next: &AtomicUsize, sender: Sender<Message>) {
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let result = Box::new(spec.job.run(spec.seed, &report));
+        let result = Box::new(spec.job.run_keeping(spec.seed, &report, &files.join(&spec.id)));
         let wall_s = start.elapsed().as_secs_f64();
         // The receiver is gone only after an error, which it has reported.
         if sender.send(Message::Done { run, result, wall_s }).is_err() {

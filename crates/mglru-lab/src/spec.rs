@@ -22,6 +22,8 @@ use crate::variant::Variant;
 pub struct Selection {
     /// Run these variants only; empty: the plan's.
     pub variants: Vec<String>,
+    /// Run these variants in place of the plan's and of `variants`; empty: as those say.
+    pub given: Vec<Variant>,
     /// Compare with this variant.
     pub base: Option<String>,
     /// This many seeds, from 1.
@@ -69,6 +71,10 @@ impl Experiment {
     ) -> Result<Self, Error> {
         let file = plan.file.clone();
         plan.scale = selection.scale.unwrap_or(plan.scale);
+        if !selection.given.is_empty() {
+            plan.variants.clone_from(&selection.given);
+            plan.base.clone_from(&plan.variants[0].name);
+        }
         let hash = hash(&plan, backend.name()).map_err(|e| e.in_file(&file))?;
         select(&mut plan, selection)?;
         let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
@@ -122,15 +128,22 @@ fn hash(plan: &Plan, backend: &str) -> Result<String, KeyError> {
     for variant in &plan.variants {
         text += &format!("variant {} = {} {:?}\n", variant.name, variant.base, variant.set);
     }
-    for path in inputs(&plan.sections) {
-        text += &format!("content {}\n", content(&path)?);
+    for (key, path) in inputs(plan) {
+        text += &format!("content {}\n", content(key, &path)?);
     }
     Ok(hex(&text, 8))
 }
 
-/// Files the workload is made from: a name says nothing of what is in it.
-fn inputs(sections: &Table) -> Vec<String> {
-    let named = sections.get("workload").and_then(|workload| workload.get("path"));
+/// Files the workload is made from, and kernels: a name says nothing of what is in it.
+fn inputs(plan: &Plan) -> Vec<(&'static str, String)> {
+    let named = |section: &str, key: &str| plan.sections.get(section)?.get(key);
+    let of = |key, value| paths(value).into_iter().map(move |path| (key, path));
+    let images = plan.variants.iter().map(|variant| variant.set.get("image"));
+    let images = images.chain([named("kernel", "image")]).flat_map(|v| of("kernel.image", v));
+    of("workload.path", named("workload", "path")).chain(images).collect()
+}
+
+fn paths(named: Option<&Value>) -> Vec<String> {
     match named {
         Some(Value::String(path)) => vec![path.clone()],
         Some(Value::Array(list)) => {
@@ -140,8 +153,8 @@ fn inputs(sections: &Table) -> Vec<String> {
     }
 }
 
-fn content(path: &str) -> Result<String, KeyError> {
-    let unreadable = |e| KeyError::key("workload.path", format!("{path}: {e}"));
+fn content(key: &str, path: &str) -> Result<String, KeyError> {
+    let unreadable = |e| KeyError::key(key, format!("{path}: {e}"));
     let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(unreadable)?);
     let mut digest = Sha256::new();
     loop {
@@ -170,7 +183,7 @@ fn select(plan: &mut Plan, selection: &Selection) -> Result<(), Error> {
     if let Some(seeds) = selection.seeds {
         plan.seeds = (1..=seeds).collect();
     }
-    if selection.variants.is_empty() {
+    if selection.variants.is_empty() || !selection.given.is_empty() {
         return known_base(plan, selection);
     }
     let pick = |name: &String| match plan.variants.iter().find(|v| v.name == *name) {
@@ -237,6 +250,7 @@ fn resolve(table: &Table, plan: &Plan) -> Result<Sections, KeyError> {
         groups,
         workload: take("workload"),
         reclaim: take("reclaim"),
+        kernel: take("kernel"),
         scale: plan.scale,
     })
 }

@@ -78,6 +78,11 @@ impl Store {
         Ok((Self { dir: dir.to_path_buf(), records, file, len, _lock: lock }, found))
     }
 
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Runs of the experiment that have no record yet, in run order.
     pub fn missing(&self, experiment: &Experiment) -> Vec<RunSpec> {
         let have: std::collections::BTreeSet<_> = self.records.iter().map(Record::key).collect();

@@ -2,8 +2,7 @@
 //! what the machine says to an [`Outcome`].
 
 mod bound;
-mod measured;
-mod workload;
+pub(super) mod measured;
 
 use std::sync::Arc;
 
@@ -13,10 +12,10 @@ use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
 use mglru_workload::WorkloadSpec;
 use serde_json::Value as Json;
-use toml::{Table, Value};
+use toml::Table;
 
 use self::bound::Bound;
-use self::workload::Source;
+use super::workload::Source;
 use super::{Backend, Job, Outcome, Progress, Sections};
 use crate::error::KeyError;
 use crate::policy;
@@ -120,7 +119,7 @@ impl Job for BoundJob {
 }
 
 /// The plan's limits with the one the workload itself sets.
-fn groups(
+pub(super) fn groups(
     planned: &IndexMap<String, GroupSpec>,
     source: &Source,
 ) -> Result<IndexMap<String, GroupSpec>, KeyError> {
@@ -137,7 +136,7 @@ fn groups(
 }
 
 /// Reads, scales and checks the machine.
-fn machine(
+pub(super) fn machine(
     table: &Table,
     scale: f64,
     groups: &IndexMap<String, GroupSpec>,
@@ -161,11 +160,6 @@ fn spec_error(error: SpecError) -> KeyError {
     };
     let key = if key.starts_with("groups") { key } else { format!("machine.{key}") };
     KeyError::value(key, got, problem)
-}
-
-/// A word of a table, for telling kinds apart.
-fn word<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
-    table.get(key).and_then(Value::as_str)
 }
 
 #[cfg(test)]

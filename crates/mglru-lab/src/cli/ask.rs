@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use super::booted::Booted;
 use crate::backend::{self, Backend};
 use crate::dotted::Assignment;
 use crate::error::Error;
@@ -27,7 +28,7 @@ pub struct Asked {
     /// Name of a plan (see `mglru list plans`) or a TOML file
     #[arg(value_name = "PLAN|FILE.toml")]
     pub plan: String,
-    /// Backend: sim, pager or kernel [default: the plan's]
+    /// Backend: sim, pager or kernel [default: the plan's, or kernel with --kernel]
     #[arg(long)]
     pub backend: Option<String>,
     /// Run this variant only (repeatable); NAME+SWITCH puts switches on a named one
@@ -50,14 +51,22 @@ pub struct Asked {
     /// Set a key of the plan (repeatable), such as workload.theta=0.9; a list is a sweep
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<Assignment>,
+    /// Kernels to boot.
+    #[command(flatten)]
+    pub booted: Booted,
 }
 
 impl Asked {
     /// The plan as asked for, every run of it checked.
     pub(crate) fn experiment(&self) -> Result<Experiment, Error> {
         let (plan, backend) = self.plan()?;
+        let mut given = self.booted.variants(&self.variants)?;
+        if given.is_empty() && self.variants.is_empty() && plan.backend != backend.name() {
+            given = backend.own_variants();
+        }
         let selection = Selection {
             variants: self.variants.clone(),
+            given,
             base: self.base.clone(),
             seeds: self.seeds,
             scale: self.scale,
@@ -66,9 +75,19 @@ impl Asked {
     }
 
     fn plan(&self) -> Result<(Plan, &'static dyn Backend), Error> {
-        let plan = plans::find(&self.plan, &self.sets)?;
-        let backend = backend::by_name(self.backend.as_ref().unwrap_or(&plan.backend))?;
-        Ok((plan, backend))
+        let sets = [&self.sets[..], &self.booted.sets()].concat();
+        let plan = plans::find(&self.plan, &sets)?;
+        let implied = (!self.booted.is_empty()).then_some("kernel");
+        let asked = self.backend.as_deref().or(implied).unwrap_or(&plan.backend);
+        match implied {
+            Some(kernel) if asked != kernel => Err(Error::Request(format!(
+                "--backend {asked}: --kernel, --modules and --append go with --backend kernel"
+            ))),
+            _ => {
+                let backend = backend::by_name(asked)?;
+                Ok((plan, backend))
+            }
+        }
     }
 
     /// The command that repeats this one.
@@ -81,6 +100,7 @@ impl Asked {
         self.seeds.iter().for_each(|n| option("seeds", n.to_string()));
         self.scale.iter().for_each(|s| option("scale", s.to_string()));
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
+        self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
         words.join(" ")
     }
 }

@@ -12,7 +12,7 @@ use crate::typed;
 use crate::variant::Variant;
 
 /// Sections only a backend understands.
-pub(crate) const SECTIONS: [&str; 4] = ["machine", "groups", "workload", "reclaim"];
+pub(crate) const SECTIONS: [&str; 5] = ["machine", "groups", "workload", "reclaim", "kernel"];
 
 /// The plan's own keys.
 #[derive(Deserialize)]
@@ -154,7 +154,7 @@ fn take_list<T: DeserializeOwned>(
 
 /// serde lists only the keys of `Head` as known; the sections are known too.
 fn with_section_names(error: KeyError) -> KeyError {
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 17] = [
         "name",
         "title",
         "about",
@@ -168,6 +168,7 @@ fn with_section_names(error: KeyError) -> KeyError {
         "groups",
         "workload",
         "reclaim",
+        "kernel",
         "published",
         "control",
         "neutral",

@@ -13,10 +13,10 @@ use crate::backend::Outcome;
 use crate::record::{Group, Latency, Metrics};
 
 /// Phase that is measured.
-const RUN: &str = "run";
+pub(crate) const RUN: &str = "run";
 
 /// Classes of operations that prepare and are not the application's own.
-const PREPARING: [&str; 2] = ["ramp", "setup"];
+pub(crate) const PREPARING: [&str; 2] = ["ramp", "setup"];
 
 /// Counters that are levels, not sums: their value at the end counts.
 const LEVELS: [&str; 4] = ["nr_free_pages", "nr_dirty", "nr_writeback", "zram_pool_pages"];
@@ -86,7 +86,8 @@ fn merged(found: &Found) -> Result<Histogram<u64>, String> {
     Ok(all)
 }
 
-fn quantiles(histogram: &Histogram<u64>) -> Latency {
+/// Mean and quantiles of a histogram of nanoseconds.
+pub(crate) fn quantiles(histogram: &Histogram<u64>) -> Latency {
     let us = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / NS_PER_US;
     Latency {
         mean: histogram.mean() / NS_PER_US,

@@ -14,7 +14,7 @@ use crate::typed;
 
 /// Where operations come from.
 #[derive(Clone)]
-pub(super) struct Source {
+pub(crate) struct Source {
     spec: WorkloadSpec,
     /// Of a trace, which is read once from end to end.
     trace: Option<Known>,
@@ -30,7 +30,7 @@ struct Known {
 
 impl Source {
     /// Reads `[workload]`.
-    pub(super) fn parse(table: &Table) -> Result<Self, KeyError> {
+    pub(crate) fn parse(table: &Table) -> Result<Self, KeyError> {
         match word(table, "kind") {
             None if !table.contains_key("kind") => {
                 let kinds = known_kinds().join(", ");
@@ -56,25 +56,30 @@ impl Source {
         Ok(Self { spec, trace })
     }
 
+    /// What was read.
+    pub(crate) fn spec(&self) -> &WorkloadSpec {
+        &self.spec
+    }
+
     /// The workload of one run.
-    pub(super) fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, KeyError> {
+    pub(crate) fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, KeyError> {
         self.spec.build(seed, scale).map_err(workload_error)
     }
 
     /// The group's name and limit, for a workload that sets it itself (`workload.cache`).
-    pub(super) fn limit(&self) -> Option<(&str, Size)> {
+    pub(crate) fn limit(&self) -> Option<(&str, Size)> {
         let WorkloadSpec::Trace(source) = &self.spec else { return None };
         let pages = self.trace.as_ref()?.cache?;
         Some((&source.group, Size(pages.saturating_mul(PAGE_SIZE))))
     }
 
     /// Pages read are misses: one task asks for one page at a time.
-    pub(super) fn is_trace(&self) -> bool {
+    pub(crate) fn is_trace(&self) -> bool {
         self.trace.is_some()
     }
 
     /// A trace that ended early is worth nothing: it changed, or its group was too small to run.
-    pub(super) fn check_complete(&self, found: &Outcome) -> Result<(), String> {
+    pub(crate) fn check_complete(&self, found: &Outcome) -> Result<(), String> {
         let (WorkloadSpec::Trace(source), Some(known)) = (&self.spec, &self.trace) else {
             return Ok(());
         };

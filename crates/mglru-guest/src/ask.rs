@@ -1,0 +1,59 @@
+//! What the first process and its workers say to each other through pipes, a line of JSON each.
+
+use mglru_guest::order::{Worker, Workload};
+use mglru_guest::report::Measured;
+use serde::{Deserialize, Serialize};
+
+/// The first line a worker is given.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Start {
+    /// The workload, of which it carries out some tasks.
+    pub workload: Workload,
+    /// Which, and where.
+    pub me: Worker,
+}
+
+/// From a worker to the first process.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Ask {
+    /// Everything is built; the worker is in its group.
+    Ready,
+    /// A phase begins.
+    Mark { task: u32, phase: u32 },
+    /// A task stands at a barrier.
+    Barrier { task: u32, id: u32 },
+    /// An administrator's command.
+    Administer { task: u32, command: Administer },
+    /// A task is done.
+    TaskDone { task: u32 },
+    /// The answer to [`Tell::Count`]: operations, reads, writes.
+    Counted { ops: u64, reads: u64, writes: u64 },
+    /// The answer to [`Tell::Finish`].
+    Measured(Measured),
+    /// The worker cannot go on.
+    Failed { why: String },
+}
+
+/// From the first process to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Tell {
+    /// Tasks may begin.
+    Go,
+    /// What a task asked for is done.
+    GoOn { task: u32 },
+    /// Say how much is done.
+    Count,
+    /// Say what was measured, and end.
+    Finish,
+}
+
+/// A command of an administrator, by the names of the guest.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Administer {
+    Sync,
+    DropCaches,
+    Reclaim { group: String, bytes: u64, swappiness: Option<u8> },
+    Write { path: String, value: String },
+    Age { group: String, can_swap: bool, force: bool },
+    Evict { group: String, offset: u32, swappiness: u8, nr: u64 },
+}

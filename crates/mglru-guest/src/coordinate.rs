@@ -1,0 +1,256 @@
+//! The first process while a workload runs: it starts the workers, answers what they ask, samples
+//! the groups, and tells the host. A worker that is killed is out; the others go on, as tasks of a
+//! real machine would.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mglru_guest::order::{Worker, Workload};
+use mglru_guest::report::{Done, Ended};
+use mglru_guest::{Order, Report};
+
+use crate::administer;
+use crate::ask::{Ask, Start, Tell};
+use crate::counts;
+use crate::link::Link;
+use crate::snapshot::Observer;
+
+/// The program of every process here.
+const SELF: &str = "/init";
+
+/// What comes from a worker; nothing more when its line is closed.
+type Heard = (usize, Option<Ask>);
+
+struct Running {
+    child: Child,
+    /// Gone once the worker is.
+    line: Option<ChildStdin>,
+    /// Tasks that the run waits for.
+    left: BTreeSet<u32>,
+    counted: Done,
+    ended: Ended,
+}
+
+/// The run as a whole.
+struct Coordinator<'a> {
+    workers: Vec<Running>,
+    heard: Receiver<Heard>,
+    /// Heard while waiting for something else.
+    later: VecDeque<Heard>,
+    /// Tasks at each barrier, with their workers.
+    barriers: BTreeMap<u32, Vec<(usize, u32)>>,
+    observer: Observer,
+    sample_every: Duration,
+    next_sample: Instant,
+    link: &'a mut Link,
+}
+
+pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), String> {
+    let (sender, heard) = channel();
+    let start = |(at, me): (usize, &Worker)| start(at, workload, me, sender.clone());
+    let workers = workload.workers.iter().enumerate().map(start).collect::<Result<_, _>>()?;
+    let sample_every = Duration::from_millis(order.sample_ms.max(1));
+    let mut run = Coordinator {
+        workers,
+        heard,
+        later: VecDeque::new(),
+        barriers: BTreeMap::new(),
+        observer: Observer::new(order),
+        sample_every,
+        next_sample: Instant::now() + sample_every,
+        link,
+    };
+    run.await_ready()?;
+    run.observer = Observer::new(order);
+    let at = Box::new(run.observer.snapshot(Done::default()));
+    run.link.say(&Report::Ready(at));
+    run.tell_all(&Tell::Go);
+    while run.workers.iter().any(|worker| !worker.left.is_empty()) {
+        let heard = run.next();
+        run.answer(heard)?;
+    }
+    run.finish()
+}
+
+fn start(
+    at: usize,
+    workload: &Workload,
+    me: &Worker,
+    sender: Sender<Heard>,
+) -> Result<Running, String> {
+    let mut command = Command::new(SELF);
+    command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("starting a worker: {e}"))?;
+    let out = child.stdout.take().expect("it is piped");
+    thread::spawn(move || {
+        let lines = BufReader::new(out).lines().map_while(Result::ok);
+        for ask in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
+            let _ = sender.send((at, Some(ask)));
+        }
+        let _ = sender.send((at, None));
+    });
+    let line = child.stdin.take();
+    let counted = me.tasks.iter().filter(|task| !task.background);
+    let left = counted.map(|task| task.id).collect();
+    let (counted, ended) = (Done::default(), Ended::default());
+    let mut worker = Running { child, line, left, counted, ended };
+    worker.say(&Start { workload: workload.clone(), me: me.clone() });
+    Ok(worker)
+}
+
+impl Running {
+    /// A worker that was killed meanwhile is noticed when its line is read.
+    fn say(&mut self, tell: &impl serde::Serialize) {
+        let mut text = serde_json::to_vec(tell).expect("messages have string keys only");
+        text.push(b'\n');
+        if let Some(line) = &mut self.line {
+            let _ = line.write_all(&text);
+        }
+    }
+}
+
+impl Coordinator<'_> {
+    fn await_ready(&mut self) -> Result<(), String> {
+        for _ in 0..self.workers.len() {
+            match self.next() {
+                (_, Some(Ask::Ready)) => {}
+                (_, Some(Ask::Failed { why })) => return Err(why),
+                (at, _) => return Err(format!("worker {at} ended before it began")),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_all(&mut self, tell: &Tell) {
+        self.workers.iter_mut().for_each(|worker| worker.say(tell));
+    }
+
+    /// The next thing heard; samples are taken meanwhile.
+    fn next(&mut self) -> Heard {
+        match self.later.pop_front() {
+            Some(heard) => heard,
+            None => self.listen(),
+        }
+    }
+
+    fn listen(&mut self) -> Heard {
+        loop {
+            let now = Instant::now();
+            if now >= self.next_sample {
+                let (at_us, groups) = (self.observer.at_us(), self.observer.samples());
+                self.link.say(&Report::Sample { at_us, groups });
+                self.next_sample = Instant::now() + self.sample_every;
+            }
+            match self.heard.recv_timeout(self.next_sample.saturating_duration_since(now)) {
+                Ok(heard) => return heard,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("`run` holds a sender"),
+            }
+        }
+    }
+
+    fn answer(&mut self, (at, ask): Heard) -> Result<(), String> {
+        match ask {
+            Some(Ask::Mark { task, phase }) => {
+                let done = self.counts();
+                let snapshot = Box::new(self.observer.snapshot(done));
+                self.link.say(&Report::Mark { phase, at: snapshot });
+                self.workers[at].say(&Tell::GoOn { task });
+            }
+            Some(Ask::Barrier { task, id }) => {
+                self.barriers.entry(id).or_default().push((at, task));
+                self.open_barriers();
+            }
+            Some(Ask::Administer { task, command }) => {
+                let done = administer::carry_out(&command);
+                self.link.say(&Report::Command(done));
+                self.workers[at].say(&Tell::GoOn { task });
+            }
+            Some(Ask::TaskDone { task }) => {
+                self.workers[at].left.remove(&task);
+                self.open_barriers();
+            }
+            Some(Ask::Failed { why }) => return Err(why),
+            Some(Ask::Ready | Ask::Counted { .. } | Ask::Measured(_)) => {}
+            None => self.gone(at)?,
+        }
+        Ok(())
+    }
+
+    /// A worker's line is closed: it was killed, or it broke.
+    fn gone(&mut self, at: usize) -> Result<(), String> {
+        let worker = &mut self.workers[at];
+        let status = worker.child.wait().map_err(|e| format!("worker {at}: {e}"))?;
+        worker.line = None;
+        worker.left.clear();
+        (worker.ended.status, worker.ended.signal) = (status.code(), status.signal());
+        for waiting in self.barriers.values_mut() {
+            waiting.retain(|(worker, _)| *worker != at);
+        }
+        self.open_barriers();
+        match status.code() {
+            Some(0) | None => Ok(()),
+            Some(code) => Err(format!("worker {at} ended with status {code}; see the console")),
+        }
+    }
+
+    /// Opens each barrier at which every counted task that is left stands.
+    fn open_barriers(&mut self) {
+        let left: usize = self.workers.iter().map(|worker| worker.left.len()).sum();
+        let full: Vec<u32> = self
+            .barriers
+            .iter()
+            .filter(|(_, waiting)| !waiting.is_empty() && waiting.len() >= left)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in full {
+            for (at, task) in self.barriers.remove(&id).unwrap_or_default() {
+                self.workers[at].say(&Tell::GoOn { task });
+            }
+        }
+    }
+
+    /// What all workers did so far; of one that is gone, what it last said.
+    fn counts(&mut self) -> Done {
+        self.tell_all(&Tell::Count);
+        let alive = self.workers.iter().filter(|worker| worker.line.is_some()).count();
+        let mut answered = 0;
+        while answered < alive {
+            match self.listen() {
+                (at, Some(Ask::Counted { ops, reads, writes })) => {
+                    let kernel = counts::of_process(self.workers[at].child.id());
+                    self.workers[at].counted = Done { ops, reads, writes, ..kernel };
+                    answered += 1;
+                }
+                heard => {
+                    answered += usize::from(heard.1.is_none());
+                    self.later.push_back(heard);
+                }
+            }
+        }
+        self.workers.iter().fold(Done::default(), |sum, worker| sum.plus(worker.counted))
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        let done = self.counts();
+        let at = Box::new(self.observer.snapshot(done));
+        self.tell_all(&Tell::Finish);
+        while self.workers.iter().any(|worker| worker.line.is_some()) {
+            match self.next() {
+                (at, Some(Ask::Measured(measured))) => {
+                    self.workers[at].ended.measured = Some(measured);
+                }
+                (at, None) => self.gone(at)?,
+                _ => {}
+            }
+        }
+        let workers = self.workers.into_iter().map(|worker| worker.ended).collect();
+        self.link.say(&Report::Over { at, workers });
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! The first process: mounts what a Linux needs, does what the order says, tells the host, stops
+//! the machine. Whatever fails is told in one line.
+
+use std::fs;
+
+use mglru_guest::order::{ORDER_FILE, Work};
+use mglru_guest::{Order, Report};
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, reboot};
+
+use crate::link::Link;
+use crate::{coordinate, program, setup};
+
+/// What is mounted where: type and place.
+const MOUNTS: [(&str, &str); 5] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("cgroup2", "/sys/fs/cgroup"),
+    ("debugfs", "/sys/kernel/debug"),
+];
+
+pub fn run() -> Result<(), String> {
+    let mounted = mount_all();
+    let mut link = Link::open()?;
+    let told = mounted.and_then(|()| carry_out(&mut link));
+    if let Err(why) = told {
+        link.say(&Report::Failed { why });
+    }
+    link.drain();
+    reboot(RebootCommand::PowerOff).map_err(|e| format!("power off: {e}"))
+}
+
+fn mount_all() -> Result<(), String> {
+    for (kind, place) in MOUNTS {
+        let _ = fs::create_dir_all(place);
+        mount(kind, place, kind, MountFlags::empty(), None)
+            .map_err(|e| format!("{place}: this kernel has no {kind} ({e})"))?;
+    }
+    Ok(())
+}
+
+fn carry_out(link: &mut Link) -> Result<(), String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    link.say(&Report::Hello { kernel: release.trim().to_owned() });
+    let order = order()?;
+    setup::prepare(&order)?;
+    match &order.work {
+        Work::Nothing => Ok(()),
+        Work::Workload(workload) => coordinate::run(&order, workload, link),
+        Work::Program(work) => program::run(&order, work, link),
+    }
+}
+
+fn order() -> Result<Order, String> {
+    let text = fs::read(ORDER_FILE).map_err(|e| format!("{ORDER_FILE}: {e}"))?;
+    serde_json::from_slice(&text).map_err(|e| format!("{ORDER_FILE}: {e}"))
+}

@@ -1,0 +1,10 @@
+//! What the host and the program inside the booted kernel say to each other. The host packs an
+//! [`Order`] into the initramfs; the guest answers with one [`Report`] a line on a serial port of
+//! its own. The program itself is the binary of this crate.
+
+pub mod kernel_text;
+pub mod order;
+pub mod report;
+
+pub use order::Order;
+pub use report::Report;

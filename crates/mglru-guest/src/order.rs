@@ -1,0 +1,126 @@
+//! What the guest is to do: a description of the machine's set-up and of the work, packed into the
+//! initramfs as `/order.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the order lies in the initramfs.
+pub const ORDER_FILE: &str = "/order.json";
+/// Where files of the workload lie in the guest: [`file_path`].
+pub const MOUNT: &str = "/mnt";
+
+/// Path of a workload's file in the guest.
+pub fn file_path(file: usize) -> String {
+    format!("{MOUNT}/f{file}")
+}
+
+/// Everything the guest is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// Modules to load, in order, as paths in the initramfs.
+    pub modules: Vec<String>,
+    /// The file system that files lie on.
+    pub disk: Option<Disk>,
+    /// Bytes of compressed swap in memory; 0: no swap.
+    pub zram_bytes: u64,
+    /// Values to write, in order, after disk and swap are there.
+    pub settings: Vec<Setting>,
+    /// Groups to make, parents first.
+    pub groups: Vec<Group>,
+    /// Files of the workload, made before it starts and not cached then; [`file_path`] by number.
+    pub files: Vec<u64>,
+    /// Distance of samples in time, milliseconds.
+    pub sample_ms: u64,
+    /// Commands of an administrator before the work, in a shell.
+    pub prepare: String,
+    /// What is run.
+    pub work: Work,
+}
+
+/// A block device with an ext4 on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disk {
+    /// The device, such as `/dev/vda`.
+    pub device: String,
+    /// Longest readahead, KiB.
+    pub read_ahead_kb: u32,
+    /// Milliseconds that dm-delay holds reads and writes back.
+    pub delay_ms: Option<(u64, u64)>,
+}
+
+/// A value for a file of procfs, sysfs, debugfs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The file.
+    pub path: String,
+    /// What is written.
+    pub value: String,
+    /// A kernel without the file cannot do what is asked.
+    pub needed: bool,
+}
+
+/// A memory cgroup.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Path below the root, such as `/job`.
+    pub path: String,
+    /// Files of the group with their values, such as `memory.max`.
+    pub limits: Vec<(String, String)>,
+}
+
+/// What is run once everything is set up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Work {
+    /// Nothing: the machine boots and stops.
+    #[default]
+    Nothing,
+    /// A workload, carried out operation by operation.
+    Workload(Workload),
+    /// A program of the host's.
+    Program(Program),
+}
+
+/// A workload, as data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// As a plan's `[workload]`, files of traces as paths in the initramfs.
+    pub spec: serde_json::Value,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Scale of the workload.
+    pub scale: f64,
+    /// Processor every task is pinned to.
+    pub pin: Option<usize>,
+    /// The TLB is flushed every so many operations; 0: never.
+    pub tlb_flush_every: u64,
+    /// Processes the tasks run in.
+    pub workers: Vec<Worker>,
+}
+
+/// A process: an address space in a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worker {
+    /// Its group; empty: the root.
+    pub group: String,
+    /// Its tasks.
+    pub tasks: Vec<Task>,
+}
+
+/// A thread of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number in the workload.
+    pub id: u32,
+    /// The run does not wait for it.
+    pub background: bool,
+}
+
+/// A program that runs in a group until it ends by itself or its time is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// A text for the shell.
+    pub script: String,
+    /// Its group; empty: the root.
+    pub group: String,
+    /// Killed after this time, milliseconds.
+    pub at_most_ms: u64,
+}

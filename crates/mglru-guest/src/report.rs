@@ -1,0 +1,183 @@
+//! What the guest tells, a line of JSON each. Texts of the kernel travel as they are and are read
+//! on the host.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Report {
+    /// The program runs; the kernel's release.
+    Hello {
+        /// As `uname -r` says.
+        kernel: String,
+    },
+    /// Everything is set up; the first operation follows.
+    Ready(Box<Snapshot>),
+    /// A phase of the workload begins.
+    Mark {
+        /// Its number.
+        phase: u32,
+        /// What is counted so far.
+        at: Box<Snapshot>,
+    },
+    /// A command of an administrator was carried out.
+    Command(Command),
+    /// What the groups hold while the work goes on; also a sign of life.
+    Sample {
+        /// Since the guest was ready, microseconds.
+        at_us: u64,
+        /// By group.
+        groups: BTreeMap<String, Sample>,
+    },
+    /// The work is over.
+    Over {
+        /// What is counted at the end.
+        at: Box<Snapshot>,
+        /// How each worker ended, and what it counted.
+        workers: Vec<Ended>,
+    },
+    /// The run cannot go on, and why.
+    Failed {
+        /// One line.
+        why: String,
+    },
+}
+
+/// Counters at some time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Since the guest was ready, microseconds.
+    pub at_us: u64,
+    /// `/proc/vmstat`.
+    pub vmstat: String,
+    /// `/sys/kernel/debug/lru_gen`.
+    pub lru_gen: String,
+    /// `/proc/pressure/memory` and `io`.
+    pub pressure: Pressure,
+    /// By group.
+    pub groups: BTreeMap<String, GroupState>,
+    /// What the workload's processes did.
+    pub done: Done,
+    /// Pages of each file that are cached, by file.
+    pub resident: Vec<u64>,
+}
+
+/// Texts about stalls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pressure {
+    /// For memory.
+    pub memory: String,
+    /// For reads and writes.
+    pub io: String,
+}
+
+/// Texts of a group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupState {
+    /// `memory.stat`
+    pub stat: String,
+    /// `memory.events`
+    pub events: String,
+    /// `memory.current`, bytes.
+    pub current: u64,
+    /// `memory.peak`, bytes, where the kernel tells.
+    pub peak: Option<u64>,
+    /// `memory.swap.current`, bytes.
+    pub swap_current: u64,
+    /// `memory.pressure` and `io.pressure`
+    pub pressure: Pressure,
+}
+
+/// What the workload's processes did up to some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Application operations ended.
+    pub ops: u64,
+    /// Accesses that read.
+    pub reads: u64,
+    /// Accesses that wrote.
+    pub writes: u64,
+    /// Faults without I/O.
+    pub minflt: u64,
+    /// Faults with I/O.
+    pub majflt: u64,
+    /// Blocks of 512 bytes read.
+    pub inblk: u64,
+    /// Blocks of 512 bytes written.
+    pub oublk: u64,
+}
+
+impl Done {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            ops: self.ops + other.ops,
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            minflt: self.minflt + other.minflt,
+            majflt: self.majflt + other.majflt,
+            inblk: self.inblk + other.inblk,
+            oublk: self.oublk + other.oublk,
+        }
+    }
+}
+
+/// A command of an administrator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// What was written, such as `+ 2 0 3 1 0`.
+    pub text: String,
+    /// 0, or the negative number of the error.
+    pub rc: i32,
+    /// How long it took, microseconds.
+    pub took_us: u64,
+}
+
+/// What a group holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// `memory.current`, bytes.
+    pub current: u64,
+    /// Anonymous memory, bytes.
+    pub anon: u64,
+    /// Page cache, bytes.
+    pub file: u64,
+    /// Dirty page cache, bytes.
+    pub dirty: u64,
+    /// Page cache under writeback, bytes.
+    pub writeback: u64,
+    /// Pages scanned so far.
+    pub pgscan: u64,
+    /// Pages reclaimed so far.
+    pub pgsteal: u64,
+    /// Swap in use, bytes.
+    pub swap: u64,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Its exit status; absent when a signal ended it.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// It was ended because its time was over.
+    pub timed_out: bool,
+    /// What a workload's process measured; absent when it was killed.
+    pub measured: Option<Measured>,
+    /// What a program printed.
+    pub output: String,
+}
+
+/// What a workload's process measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Latency per class, as pairs of nanoseconds and counts.
+    pub latency: Vec<Vec<(u64, u64)>>,
+    /// The workload's own figures.
+    pub figures: Vec<(String, f64)>,
+    /// Hash of the reference strings of its tasks.
+    pub string_hash: u64,
+}

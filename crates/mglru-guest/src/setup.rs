@@ -1,0 +1,168 @@
+//! From a bare machine to one as the order describes it: modules, disk, swap, settings, groups and
+//! the workload's files, which lie on the disk and are not cached when the work begins.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use mglru_guest::Order;
+use mglru_guest::order::{Disk, MOUNT, Setting, file_path};
+use rustix::mount::{MountFlags, mount};
+
+const CGROUPS: &str = "/sys/fs/cgroup";
+const SHELL: &str = "/bin/busybox";
+const ZRAM: &str = "/dev/zram0";
+/// Longest wait for a device whose driver was just loaded.
+const DEVICE_WAIT: Duration = Duration::from_secs(10);
+/// Files are written in pieces of this many bytes.
+const PIECE: usize = 1 << 20;
+
+/// The directory of a group; the root for an empty path.
+pub fn group_dir(group: &str) -> String {
+    format!("{CGROUPS}{}", group.trim_end_matches('/'))
+}
+
+pub fn prepare(order: &Order) -> Result<(), String> {
+    order.modules.iter().try_for_each(|module| load(module))?;
+    if Path::new(SHELL).exists() {
+        // Names that are there already are programs of the host's, and stay.
+        let _ = Command::new(SHELL).args(["--install", "-s", "/bin"]).output();
+    }
+    if let Some(disk) = &order.disk {
+        mount_disk(disk)?;
+    }
+    if order.zram_bytes > 0 {
+        swap_on(order.zram_bytes)?;
+    }
+    order.settings.iter().try_for_each(set)?;
+    make_groups(order)?;
+    shell(&order.prepare)?;
+    lay_out(&order.files)
+}
+
+fn load(module: &str) -> Result<(), String> {
+    let file = File::open(module).map_err(|e| format!("{module}: {e}"))?;
+    match rustix::system::finit_module(&file, c"", 0) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(e) => Err(format!("module {module}: {e}; does it belong to this kernel?")),
+    }
+}
+
+/// Runs a text in the shell; what fails is told with its last line.
+fn shell(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let ran = Command::new(SHELL).args(["sh", "-ec", text]).output();
+    let ran = ran.map_err(|e| format!("{SHELL}: {e}"))?;
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    eprint!("{said}");
+    match ran.status.success() {
+        true => Ok(()),
+        false => Err(format!("prepare: {}", said.lines().last().unwrap_or("failed"))),
+    }
+}
+
+fn mount_disk(disk: &Disk) -> Result<(), String> {
+    await_device(&disk.device)?;
+    let device = match disk.delay_ms {
+        Some((read, write)) => delayed(&disk.device, read, write)?,
+        None => disk.device.clone(),
+    };
+    let _ = fs::create_dir_all(MOUNT);
+    mount(device.as_str(), MOUNT, "ext4", MountFlags::NOATIME, None)
+        .map_err(|e| format!("{device}: cannot be mounted as ext4: {e}"))?;
+    let name = fs::canonicalize(&device).map_err(|e| format!("{device}: {e}"))?;
+    let name = name.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let value = disk.read_ahead_kb.to_string();
+    set(&Setting { path: format!("/sys/block/{name}/queue/read_ahead_kb"), value, needed: true })
+}
+
+fn await_device(device: &str) -> Result<(), String> {
+    let start = Instant::now();
+    while !fs::metadata(device).is_ok_and(|m| m.file_type().is_block_device()) {
+        if start.elapsed() > DEVICE_WAIT {
+            return Err(format!("{device}: this kernel has no driver for it (see --modules)"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// The device behind one that holds reads and writes back.
+fn delayed(device: &str, read_ms: u64, write_ms: u64) -> Result<String, String> {
+    let table = format!(
+        "0 $(/bin/busybox blockdev --getsz {device}) delay {device} 0 {read_ms} {device} 0 \
+         {write_ms}"
+    );
+    shell(&format!("dmsetup create --noudevsync --noudevrules slow --table \"{table}\""))?;
+    Ok("/dev/mapper/slow".to_owned())
+}
+
+fn swap_on(bytes: u64) -> Result<(), String> {
+    await_device(ZRAM)?;
+    let path = "/sys/block/zram0/disksize".to_owned();
+    set(&Setting { path, value: bytes.to_string(), needed: true })?;
+    shell(&format!("mkswap {ZRAM} >/dev/null; swapon {ZRAM}"))
+}
+
+/// Writes a value; a kernel that lacks a file which is not needed is left as it is.
+pub fn set(setting: &Setting) -> Result<(), String> {
+    let Setting { path, value, needed } = setting;
+    match fs::write(path, value) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !needed => Ok(()),
+        Err(e) => Err(format!("{path} = {value}: {e}")),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn make_groups(order: &Order) -> Result<(), String> {
+    let control = |dir: &str| format!("{dir}/cgroup.subtree_control");
+    let put = |path: String, value: &str| {
+        fs::write(&path, value).map_err(|e| format!("{path} = {value}: {e}"))
+    };
+    put(control(CGROUPS), "+memory +io")?;
+    for group in &order.groups {
+        let dir = group_dir(&group.path);
+        fs::create_dir_all(&dir).map_err(|e| format!("{dir}: {e}"))?;
+        let is_parent = |other: &str| other.starts_with(&format!("{}/", group.path));
+        if order.groups.iter().any(|other| is_parent(&other.path)) {
+            put(control(&dir), "+memory +io")?;
+        }
+        for (file, value) in &group.limits {
+            put(format!("{dir}/{file}"), value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every block is written, so that a first read is a read of the device.
+fn lay_out(files: &[u64]) -> Result<(), String> {
+    let piece = vec![0xa5; PIECE];
+    for (number, bytes) in files.iter().enumerate() {
+        let path = file_path(number);
+        write_whole(&path, *bytes, &piece).map_err(|e| format!("{path}: {e}"))?;
+    }
+    if !files.is_empty() {
+        set(&Setting {
+            path: "/proc/sys/vm/drop_caches".to_owned(),
+            value: "3".to_owned(),
+            needed: true,
+        })?;
+    }
+    Ok(())
+}
+
+fn write_whole(path: &str, bytes: u64, piece: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    let mut left = bytes;
+    while left > 0 {
+        let len = left.min(piece.len() as u64) as usize;
+        file.write_all(&piece[..len])?;
+        left -= len as u64;
+    }
+    file.sync_all()
+}

@@ -1,0 +1,96 @@
+//! Everything the kernel tells about its memory at one time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Instant;
+
+use mglru_guest::kernel_text::value;
+use mglru_guest::order::{Order, file_path};
+use mglru_guest::report::{Done, GroupState, Pressure, Sample, Snapshot};
+
+use crate::memory;
+use crate::setup::group_dir;
+
+/// Where the generations are told, and debug commands taken.
+pub const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
+
+/// What is looked at.
+pub struct Observer {
+    start: Instant,
+    groups: Vec<String>,
+    files: usize,
+}
+
+impl Observer {
+    pub fn new(order: &Order) -> Self {
+        let groups = order.groups.iter().map(|group| group.path.clone()).collect();
+        Self { start: Instant::now(), groups, files: order.files.len() }
+    }
+
+    /// Since the work began, microseconds.
+    pub fn at_us(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+
+    pub fn snapshot(&self, done: Done) -> Snapshot {
+        // The root counts what the machine's own counters leave to the groups.
+        let groups = self.groups.iter().map(String::as_str).chain(["/"]);
+        let groups = groups.map(|group| (group.to_owned(), group_state(group)));
+        Snapshot {
+            at_us: self.at_us(),
+            vmstat: text("/proc/vmstat"),
+            lru_gen: text(LRU_GEN),
+            pressure: Pressure {
+                memory: text("/proc/pressure/memory"),
+                io: text("/proc/pressure/io"),
+            },
+            groups: groups.collect(),
+            done,
+            resident: (0..self.files).map(|file| memory::resident(&file_path(file))).collect(),
+        }
+    }
+
+    pub fn samples(&self) -> BTreeMap<String, Sample> {
+        self.groups.iter().map(|group| (group.clone(), sample(group))).collect()
+    }
+}
+
+/// What a kernel does not have is empty.
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn number(path: &str) -> Option<u64> {
+    text(path).trim().parse().ok()
+}
+
+fn group_state(group: &str) -> GroupState {
+    let dir = group_dir(group);
+    GroupState {
+        stat: text(&format!("{dir}/memory.stat")),
+        events: text(&format!("{dir}/memory.events")),
+        current: number(&format!("{dir}/memory.current")).unwrap_or(0),
+        peak: number(&format!("{dir}/memory.peak")),
+        swap_current: number(&format!("{dir}/memory.swap.current")).unwrap_or(0),
+        pressure: Pressure {
+            memory: text(&format!("{dir}/memory.pressure")),
+            io: text(&format!("{dir}/io.pressure")),
+        },
+    }
+}
+
+fn sample(group: &str) -> Sample {
+    let dir = group_dir(group);
+    let stat = text(&format!("{dir}/memory.stat"));
+    let of = |name| value(&stat, name).unwrap_or(0);
+    Sample {
+        current: number(&format!("{dir}/memory.current")).unwrap_or(0),
+        anon: of("anon"),
+        file: of("file"),
+        dirty: of("file_dirty"),
+        writeback: of("file_writeback"),
+        pgscan: of("pgscan"),
+        pgsteal: of("pgsteal"),
+        swap: number(&format!("{dir}/memory.swap.current")).unwrap_or(0),
+    }
+}

@@ -1,0 +1,346 @@
+//! The real kernel as a backend: the plan's workload runs in a booted Linux and the kernel's own
+//! counters become the record. The policy of the core is not involved: an honest control.
+//!
+//! A run boots a virtual machine whose first file system is made here ([`initramfs`], [`pack`]):
+//! the guest program, an [`Order`], the modules that are needed. The guest reports on a serial
+//! port ([`watch`]); what it told becomes an [`Outcome`] ([`outcome`]). The kernel's messages are
+//! kept beside the records.
+
+mod accel;
+mod guest;
+mod image;
+mod initramfs;
+mod install;
+mod modules;
+mod order;
+mod outcome;
+mod pack;
+mod program;
+mod programs;
+mod qemu;
+mod scratch;
+mod series;
+mod spec;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use mglru_guest::Order;
+use mglru_guest::order::{Work, Workload as Carried};
+use mglru_sim::MachineSpec;
+use mglru_sim::spec::{GroupSpec, Size};
+use mglru_workload::op::Knob;
+use mglru_workload::{Layout, WorkloadSpec};
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use self::image::Image;
+use self::initramfs::Archive;
+pub(crate) use self::install::{Finding, install, look};
+use self::program::ProgramSpec;
+use self::qemu::Machine;
+use self::scratch::Scratch;
+use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
+use self::watch::Told;
+use super::workload::Source;
+use super::{Backend, Job, Outcome, Progress, Sections, sim, word};
+use crate::error::KeyError;
+use crate::variant::Variant;
+
+/// Seed for looking at a workload's layout, which does not depend on it.
+const ANY_SEED: u64 = 1;
+/// Most processors of the virtual machine.
+const MAX_CPUS: u32 = 255;
+/// Where a trace lies in the guest.
+const TRACES: &str = "/traces";
+
+/// The booted kernel.
+pub struct Kernel;
+
+/// What is run in the guest.
+enum Task {
+    /// A workload of ours, with its layout.
+    Workload { spec: Json, layout: Layout, job: JobExtras },
+    /// A program of the host's.
+    Program(ProgramSpec),
+}
+
+/// What a job says that is no operation.
+#[derive(Default)]
+struct JobExtras {
+    settings: Vec<(Knob, u64)>,
+    pin: Option<usize>,
+    tlb_flush_every: u64,
+}
+
+struct KernelJob {
+    image: Image,
+    spec: KernelSpec,
+    switches: Switches,
+    kind: DiskKind,
+    memory: u64,
+    cpus: u32,
+    nodes: u32,
+    /// Complete but for seed and modules.
+    order: Order,
+    task: Task,
+    scale: f64,
+    /// Files packed under a name of the guest's.
+    packed: Vec<(PathBuf, String)>,
+}
+
+impl Backend for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn variants(&self) -> Vec<(String, String)> {
+        VARIANTS.iter().map(|(name, says, _)| (name.to_string(), says.to_string())).collect()
+    }
+
+    fn switches(&self) -> Vec<(String, String)> {
+        SWITCHES.iter().map(|(name, says)| (name.to_string(), says.to_string())).collect()
+    }
+
+    fn workloads(&self) -> Vec<(String, String)> {
+        let own = ("program", "programs of this host, run in a group of the guest");
+        let kinds = WorkloadSpec::kinds().iter().chain([&own]);
+        kinds.map(|(name, about)| (name.to_string(), about.to_string())).collect()
+    }
+
+    fn own_variants(&self) -> Vec<Variant> {
+        ["classic", "k6.12"].map(Variant::named).to_vec()
+    }
+
+    fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
+        let (spec, switches) = spec::read(&sections.kernel, variant)?;
+        if let Some(key) = sections.reclaim.keys().next() {
+            let problem = "a booted kernel has its own policy; variants set its switches";
+            return Err(KeyError::key(format!("reclaim.{key}"), problem));
+        }
+        let host = |problem| KeyError::key("backend kernel", problem);
+        let image = Image::of(&spec).map_err(host)?;
+        programs::find(qemu::PROGRAM).map_err(host)?;
+        let (task, limits, packed) = task(sections)?;
+        let machine = sim::machine(&sections.machine, sections.scale, &limits)?;
+        let mut order = order::of_machine(&machine, &spec, &switches)?;
+        task.add_to(&mut order, &limits, &switches)?;
+        let memory = spec.memory.unwrap_or(machine.memory).0;
+        let cpus = cpus(&machine, &spec)?;
+        let kind = order::disk_kind(&machine, &spec);
+        let (nodes, scale) = (machine.nodes, sections.scale);
+        let job = KernelJob {
+            image,
+            spec,
+            switches,
+            kind,
+            memory,
+            cpus,
+            nodes,
+            order,
+            task,
+            scale,
+            packed,
+        };
+        Ok(Arc::new(job))
+    }
+}
+
+fn cpus(machine: &MachineSpec, spec: &KernelSpec) -> Result<u32, KeyError> {
+    let cpus = spec.cpus.unwrap_or(machine.cpus);
+    match (1..=MAX_CPUS).contains(&cpus) {
+        true => Ok(cpus),
+        false => {
+            let problem = format!("a virtual machine has 1 to {MAX_CPUS} (see kernel.cpus)");
+            Err(KeyError::value("machine.cpus", cpus, problem))
+        }
+    }
+}
+
+/// A task with its groups' limits and the files it needs in the guest.
+type Bound = (Task, IndexMap<String, GroupSpec>, Vec<(PathBuf, String)>);
+
+fn task(sections: &Sections) -> Result<Bound, KeyError> {
+    if word(&sections.workload, "kind") == Some("program") {
+        let program = ProgramSpec::read(&sections.workload, sections.scale)?;
+        return Ok((Task::Program(program), sections.groups.clone(), Vec::new()));
+    }
+    let source = Source::parse(&sections.workload)?;
+    let limits = sim::groups(&sections.groups, &source)?;
+    let layout = source.build(ANY_SEED, sections.scale)?.layout();
+    let (table, packed) = carried(&sections.workload)?;
+    let spec = serde_json::to_value(&table).map_err(|e| KeyError::key("workload", e))?;
+    let job = extras(source.spec())?;
+    Ok((Task::Workload { spec, layout, job }, limits, packed))
+}
+
+/// The workload's table as it makes sense in the guest: a job's text instead of its file, a trace
+/// where it is packed.
+fn carried(table: &Table) -> Result<(Table, Vec<(PathBuf, String)>), KeyError> {
+    let mut table = table.clone();
+    table.remove("cache");
+    let Some(path) = word(&table, "path").map(PathBuf::from) else {
+        return Ok((table, Vec::new()));
+    };
+    if word(&table, "kind") == Some("job") {
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|e| KeyError::value("workload.path", path.display(), e))?;
+        table.remove("path");
+        table.insert("text".to_string(), Value::String(text));
+        return Ok((table, Vec::new()));
+    }
+    // The name is kept: it may tell the format.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let place = format!("{TRACES}/{name}");
+    table.insert("path".to_string(), Value::String(place.clone()));
+    Ok((table, vec![(path, place)]))
+}
+
+fn extras(spec: &WorkloadSpec) -> Result<JobExtras, KeyError> {
+    let WorkloadSpec::Job(source) = spec else { return Ok(JobExtras::default()) };
+    let job = source.job(ANY_SEED).map_err(|e| KeyError::key("workload", e))?;
+    Ok(JobExtras {
+        pin: job.pin.map(|cpu| cpu as usize),
+        tlb_flush_every: job.tlb_flush_every.unwrap_or(0),
+        settings: job.settings,
+    })
+}
+
+impl Task {
+    /// Groups, files and work of the order.
+    fn add_to(
+        &self,
+        order: &mut Order,
+        limits: &IndexMap<String, GroupSpec>,
+        switches: &Switches,
+    ) -> Result<(), KeyError> {
+        let (layout, set) = match self {
+            Self::Workload { layout, job, .. } => (layout.clone(), &job.settings[..]),
+            Self::Program(program) => (program.layout(), &[][..]),
+        };
+        let known: Vec<&str> = layout.groups.iter().map(|group| group.name.as_str()).collect();
+        if let Some(name) = limits.keys().find(|name| !known.contains(&name.as_str())) {
+            let problem = format!("the workload has no such group (it has: {})", known.join(", "));
+            return Err(KeyError::key(format!("groups.{name}"), problem));
+        }
+        let (groups, swappiness) = order::groups(&layout, limits, set)?;
+        order.groups = groups;
+        order.files = layout.files.iter().map(|file| file.bytes).collect();
+        if let (Some(value), None) = (swappiness, switches.swappiness) {
+            let all = order.settings.iter_mut();
+            all.filter(|setting| setting.path.ends_with("/swappiness"))
+                .for_each(|setting| setting.value = value.to_string());
+        }
+        order.work = self.work(ANY_SEED, 1.0);
+        Ok(())
+    }
+
+    fn work(&self, seed: u64, scale: f64) -> Work {
+        match self {
+            Self::Program(program) => Work::Program(program.order(seed)),
+            Self::Workload { spec, layout, job } => Work::Workload(Carried {
+                spec: spec.clone(),
+                seed,
+                scale,
+                pin: job.pin,
+                tlb_flush_every: job.tlb_flush_every,
+                workers: order::workers(layout),
+            }),
+        }
+    }
+}
+
+impl Job for KernelJob {
+    fn switches(&self) -> IndexMap<String, Json> {
+        let mut switches = IndexMap::from([("lru_gen".to_string(), self.switches.lru_gen.into())]);
+        let set =
+            [("min_ttl_ms", self.switches.min_ttl_ms), ("swappiness", self.switches.swappiness)];
+        let set = set.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        switches.extend(set.map(|(name, value)| (name.to_string(), value.into())));
+        switches
+    }
+
+    fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
+        let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+        self.run_keeping(seed, progress, &folder.path().join("run"))
+    }
+
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
+        let console = files.with_extension("console.log");
+        let told = self.boot(seed, &console).map_err(|e| match console.exists() {
+            true => format!("{e} (console: {})", console.display()),
+            false => e,
+        })?;
+        progress(1.0);
+        match &self.task {
+            Task::Workload { layout, .. } => outcome::outcome(&told, layout),
+            Task::Program(program) => program.outcome(&told),
+        }
+    }
+}
+
+impl KernelJob {
+    fn boot(&self, seed: u64, console: &Path) -> Result<Told, String> {
+        fits(self.memory)?;
+        let accel = accel::choose(self.spec.accel, &self.image.path)?;
+        let folder = console.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let machine = Machine {
+            image: &self.image.path,
+            initramfs: self.initramfs(seed)?,
+            disk: Some(self.disk()?),
+            memory: self.memory,
+            cpus: self.cpus,
+            nodes: self.nodes,
+            append: &self.spec.append,
+            accel,
+        };
+        let qemu = machine.start(console)?;
+        watch::listen(qemu, Duration::from_secs(self.spec.timeout_s), console)
+    }
+
+    fn disk(&self) -> Result<(DiskKind, Scratch, u64), String> {
+        let bytes = self.order.files.iter().sum();
+        let (scratch, size) = Scratch::ext4(bytes, self.spec.disk_room.0)?;
+        Ok((self.kind, scratch, size))
+    }
+
+    fn initramfs(&self, seed: u64) -> Result<Scratch, String> {
+        let mut archive = Archive::new().map_err(|e| e.to_string())?;
+        let wanted = order::modules(&self.order, &self.spec, self.kind);
+        let dir = self.image.modules.as_deref();
+        let modules = pack::modules(&mut archive, dir, &wanted)?;
+        let work = self.task.work(seed, self.scale);
+        let order = Order { modules, work, ..self.order.clone() };
+        pack::basics(&mut archive, guest::program()?, &order)?;
+        pack::programs(&mut archive, &order::programs(&order, &self.spec))?;
+        for (path, place) in &self.packed {
+            let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            archive.file(place, &bytes).map_err(|e| e.to_string())?;
+        }
+        self.spec.files.iter().try_for_each(|path| pack::host(&mut archive, path))?;
+        Scratch::holding(&archive.finish().map_err(|e| e.to_string())?)
+    }
+}
+
+/// A guest that does not fit would push everything else out of this host's memory.
+fn fits(memory: u64) -> Result<(), String> {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    match kib.map(|kib| kib << 10) {
+        Some(free) if free < memory => Err(format!(
+            "a guest of {} does not fit in this host's free memory ({} MiB); see kernel.memory",
+            Size(memory),
+            free >> 20
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "kernel/tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! Which kernel is booted, and where its modules are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::spec::KernelSpec;
+
+/// Name of the Debian package whose kernel is the default.
+pub const PACKAGE: &str = "linux-image-6.12-cloud-amd64";
+/// Release names of that package begin so.
+const DEFAULT: &str = "6.12";
+
+/// A kernel to boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The bzImage.
+    pub path: PathBuf,
+    /// Folder of its modules; none: everything it needs is built in.
+    pub modules: Option<PathBuf>,
+}
+
+impl Image {
+    /// The kernel a plan asks for.
+    ///
+    /// # Errors
+    /// When it is not there, with the command that fetches the default.
+    pub fn of(spec: &KernelSpec) -> Result<Self, String> {
+        let (path, beside) = match &spec.image {
+            Some(path) => (path.clone(), modules_beside(path)),
+            None => default().ok_or("no kernel to boot; `mglru doctor --install` fetches one")?,
+        };
+        if !path.is_file() {
+            return Err(format!("{}: no kernel there", path.display()));
+        }
+        let modules = spec.modules.clone().or(beside);
+        match &modules {
+            Some(dir) if !dir.is_dir() => Err(format!("{}: no modules there", dir.display())),
+            _ => Ok(Self { path, modules }),
+        }
+    }
+}
+
+/// The fetched kernel, or one that is installed on this host.
+fn default() -> Option<(PathBuf, Option<PathBuf>)> {
+    let fetched = fetched_root().map(|root| root.join("boot"));
+    let places = fetched.into_iter().chain([PathBuf::from("/boot")]);
+    let mut images = places.flat_map(|dir| images_in(&dir));
+    images.next().map(|path| (path.clone(), modules_beside(&path)))
+}
+
+/// Images of the default release in a folder, the latest first.
+fn images_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_default = |path: &PathBuf| release(path).is_some_and(|r| r.starts_with(DEFAULT));
+    let mut images: Vec<PathBuf> = entries.map(|e| e.path()).filter(is_default).collect();
+    images.sort();
+    images.reverse();
+    images
+}
+
+fn release(image: &Path) -> Option<&str> {
+    image.file_name()?.to_str()?.strip_prefix("vmlinuz-")
+}
+
+/// `ROOT/lib/modules/RELEASE` for `ROOT/boot/vmlinuz-RELEASE`.
+fn modules_beside(image: &Path) -> Option<PathBuf> {
+    let root = image.parent()?.parent()?;
+    let release = release(image)?;
+    let below = ["lib/modules", "usr/lib/modules"].map(|lib| root.join(lib).join(release));
+    below.into_iter().find(|dir| dir.is_dir())
+}
+
+/// Where the default kernel is unpacked.
+pub fn fetched_root() -> Option<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
+    Some(cache.join("mglru").join("kernel"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_found_beside_the_image() {
+        let root = tempfile::tempdir().unwrap();
+        let image = root.path().join("boot/vmlinuz-6.12.1-x");
+        let modules = root.path().join("lib/modules/6.12.1-x");
+        fs::create_dir_all(&modules).unwrap();
+        fs::create_dir_all(image.parent().unwrap()).unwrap();
+        fs::write(&image, "").unwrap();
+        let spec = KernelSpec { image: Some(image.clone()), ..KernelSpec::default() };
+        assert_eq!(Image::of(&spec), Ok(Image { path: image.clone(), modules: Some(modules) }));
+        fs::write(root.path().join("boot/vmlinuz-5.10"), "").unwrap();
+        fs::write(root.path().join("boot/vmlinuz-6.12.0"), "").unwrap();
+        let first = images_in(&root.path().join("boot")).remove(0);
+        assert_eq!(first, image);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let missing = KernelSpec { image: Some("no/bzImage".into()), ..KernelSpec::default() };
+        assert_eq!(Image::of(&missing).unwrap_err(), "no/bzImage: no kernel there");
+    }
+}

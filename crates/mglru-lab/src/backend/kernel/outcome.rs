@@ -1,0 +1,216 @@
+//! From what a guest told to a record's part. A workload that marks a phase `run` is measured from
+//! there, as in the simulated machine.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use indexmap::IndexMap;
+use mglru_guest::kernel_text::{generations, pairs, stalled_us, value};
+use mglru_guest::report::{Ended, GroupState, Snapshot};
+use mglru_workload::Layout;
+use serde_json::{Value as Json, json};
+
+use super::series;
+use super::watch::Told;
+use crate::backend::Outcome;
+use crate::backend::sim::measured::{PREPARING, RUN, quantiles};
+use crate::record::{Group, Metrics};
+
+/// Names of vmstat's counters that are kept, by how they begin. Levels are not.
+const COUNTED: [&str; 13] = [
+    "pgpg",
+    "pswp",
+    "pgfault",
+    "pgmajfault",
+    "pgscan_",
+    "pgsteal_",
+    "pgrefill",
+    "pgactivate",
+    "pgdeactivate",
+    "pgrotated",
+    "workingset_",
+    "oom_kill",
+    "allocstall_",
+];
+/// More of them, by their whole names.
+const NAMED: [&str; 8] = [
+    "swpin_zero",
+    "swpout_zero",
+    "slabs_scanned",
+    "nr_dirtied",
+    "nr_written",
+    "nr_vmscan_write",
+    "nr_vmscan_immediate_reclaim",
+    "nr_throttled_written",
+];
+/// vmstat counts these for reclaim of the whole machine only; the root group counts all.
+const BY_GROUPS: [&str; 5] =
+    ["pgscan_kswapd", "pgscan_direct", "pgsteal_kswapd", "pgsteal_direct", "pgrefill"];
+/// Path of the root group in a snapshot.
+pub const ROOT: &str = "/";
+
+/// The record's part of a run.
+///
+/// # Errors
+/// When the guest stopped before the work was over.
+pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
+    let over = told.over.as_ref().ok_or("the guest stopped before the work was over")?;
+    let span = Span::of(told, over, layout);
+    let mut custom = IndexMap::new();
+    custom.extend(told.workers.iter().filter_map(|w| w.measured.as_ref()).flat_map(|measured| {
+        measured.figures.iter().map(|(name, figure)| (name.clone(), Json::from(*figure)))
+    }));
+    custom.insert("accesses".to_string(), Json::from(over.done.reads + over.done.writes));
+    custom.extend(string_hash(&told.workers));
+    custom.insert("kernel".to_string(), Json::from(told.kernel.clone()));
+    let boot_s = (told.boot.as_secs_f64() * 100.0).round() / 100.0;
+    custom.insert("boot_s".to_string(), Json::from(boot_s));
+    custom.insert("pressure_us".to_string(), pressure(&span));
+    custom.insert("events".to_string(), events(over));
+    custom.insert("phases".to_string(), phases(told, over, layout));
+    custom.insert("lru_gen".to_string(), Json::from(over.lru_gen.clone()));
+    custom.insert("series".to_string(), series::of(&told.samples));
+    Ok(Outcome {
+        metrics: metrics(told, &span, layout)?,
+        counters: counters(span.from, span.to),
+        groups: over.groups.iter().filter(|(n, _)| *n != ROOT).map(group).collect(),
+        custom,
+    })
+}
+
+/// What is measured: from one snapshot to another.
+struct Span<'a> {
+    from: &'a Snapshot,
+    to: &'a Snapshot,
+}
+
+impl<'a> Span<'a> {
+    fn of(told: &'a Told, over: &'a Snapshot, layout: &Layout) -> Self {
+        let name = |phase: u32| layout.phases.get(phase as usize).map_or("", String::as_str);
+        let first = told.marks.iter().position(|(phase, _)| name(*phase) == RUN);
+        let Some(first) = first else { return Self { from: &told.ready, to: over } };
+        let after = told.marks.iter().skip(first + 1);
+        let end = after.into_iter().find(|(phase, _)| !name(*phase).starts_with("run."));
+        Self { from: &told.marks[first].1, to: end.map_or(over, |(_, snapshot)| snapshot) }
+    }
+
+    fn seconds(&self) -> f64 {
+        (self.to.at_us - self.from.at_us) as f64 / 1e6
+    }
+}
+
+fn metrics(told: &Told, span: &Span, layout: &Layout) -> Result<Metrics, String> {
+    let latency = merged(&told.workers, &layout.classes)?;
+    let ended = span.to.done.ops - span.from.done.ops;
+    let ops = if layout.classes.is_empty() { ended } else { ended.min(latency.len()) };
+    let seconds = span.seconds();
+    Ok(Metrics {
+        ops,
+        ops_per_s: if seconds > 0.0 { ops as f64 / seconds } else { 0.0 },
+        latency_us: (!latency.is_empty()).then(|| quantiles(&latency)),
+        virtual_s: seconds,
+    })
+}
+
+fn merged(workers: &[Ended], classes: &[String]) -> Result<Histogram<u64>, String> {
+    let mut all = Histogram::new(3).map_err(|e| e.to_string())?;
+    for measured in workers.iter().filter_map(|worker| worker.measured.as_ref()) {
+        for (class, pairs) in classes.iter().zip(&measured.latency) {
+            if PREPARING.contains(&class.as_str()) {
+                continue;
+            }
+            for (value, count) in pairs {
+                all.record_n(*value, *count).map_err(|e| e.to_string())?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// One hash for all workers; none when one of them was killed.
+fn string_hash(workers: &[Ended]) -> Option<(String, Json)> {
+    let hashes = workers.iter().map(|worker| Some(worker.measured.as_ref()?.string_hash));
+    let hash = hashes.reduce(|a, b| Some(a? ^ b?))??;
+    Some(("string_hash".to_string(), Json::from(format!("{hash:016x}"))))
+}
+
+/// How far counters went from one snapshot to another.
+pub fn counters(from: &Snapshot, to: &Snapshot) -> IndexMap<String, u64> {
+    let kept = |name: &str| {
+        (COUNTED.iter().any(|start| name.starts_with(start)) || NAMED.contains(&name))
+            && name != "workingset_nodes"
+    };
+    let before: BTreeMap<&str, u64> = pairs(&from.vmstat).collect();
+    let went = |(name, now): (&str, u64)| {
+        let since = now.saturating_sub(before.get(name).copied().unwrap_or(0));
+        (name.to_string(), since)
+    };
+    let mut counters: IndexMap<String, u64> =
+        pairs(&to.vmstat).filter(|(name, _)| kept(name)).map(went).collect();
+    for name in BY_GROUPS {
+        let stat = |snapshot: &Snapshot| value(&snapshot.groups.get(ROOT)?.stat, name);
+        if let Some(now) = stat(to) {
+            counters.insert(name.to_string(), now - stat(from).unwrap_or(0).min(now));
+        }
+    }
+    counters.insert("aging_passes".to_string(), opened(to).saturating_sub(opened(from)));
+    counters
+}
+
+/// Sum of all groups' youngest generations' numbers.
+fn opened(snapshot: &Snapshot) -> u64 {
+    let memcgs = generations(&snapshot.lru_gen);
+    let nodes = memcgs.iter().flat_map(|memcg| &memcg.nodes);
+    nodes.filter_map(|node| node.generations.last()).map(|generation| generation.seq).sum()
+}
+
+fn group((name, state): (&String, &GroupState)) -> (String, Group) {
+    let mut stat = IndexMap::from([
+        ("memory.current".to_string(), state.current),
+        ("memory.swap.current".to_string(), state.swap_current),
+    ]);
+    stat.extend(state.peak.map(|peak| ("memory.peak".to_string(), peak)));
+    stat.extend(pairs(&state.stat).map(|(name, value)| (name.to_string(), value)));
+    (name.clone(), Group { memory_stat: stat })
+}
+
+/// Time lost to pressure, microseconds.
+fn pressure(span: &Span) -> Json {
+    let went = |text: fn(&Snapshot) -> &str, kind| {
+        let at = |snapshot| stalled_us(text(snapshot), kind);
+        at(span.to).map(|now| now - at(span.from).unwrap_or(0).min(now))
+    };
+    json!({
+        "memory_some": went(|s| &s.pressure.memory, "some"),
+        "memory_full": went(|s| &s.pressure.memory, "full"),
+        "io_some": went(|s| &s.pressure.io, "some"),
+    })
+}
+
+fn events(over: &Snapshot) -> Json {
+    let of = |state: &GroupState| -> BTreeMap<String, u64> {
+        pairs(&state.events).map(|(name, count)| (name.to_string(), count)).collect()
+    };
+    let groups = over.groups.iter().filter(|(name, _)| *name != ROOT);
+    groups.map(|(name, state)| (name.clone(), json!(of(state)))).collect()
+}
+
+/// Counters and generations of each phase.
+fn phases(told: &Told, over: &Snapshot, layout: &Layout) -> Json {
+    let ends = told.marks.iter().skip(1).map(|(_, snapshot)| snapshot).chain([over]);
+    let phase = |((number, from), to): (&(u32, Snapshot), &Snapshot)| {
+        json!({
+            "name": layout.phases.get(*number as usize),
+            "seconds": (to.at_us - from.at_us) as f64 / 1e6,
+            "ops": to.done.ops - from.done.ops,
+            "accesses": (to.done.reads + to.done.writes) - (from.done.reads + from.done.writes),
+            "counters": counters(from, to),
+            "lru_gen": to.lru_gen,
+        })
+    };
+    told.marks.iter().zip(ends).map(phase).collect()
+}
+
+#[cfg(test)]
+#[path = "outcome_tests.rs"]
+mod tests;

@@ -1,0 +1,178 @@
+//! The virtual machine's process: its command line, and that it ends with us.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::programs;
+use super::scratch::Scratch;
+use super::spec::DiskKind;
+
+/// The machine's program.
+pub const PROGRAM: &str = "qemu-system-x86_64";
+/// Words of every kernel command line: messages to the first port, a panic ends the machine.
+const COMMAND_LINE: &str =
+    "console=ttyS0 panic=-1 loglevel=5 mitigations=off random.trust_cpu=on psi=1";
+
+/// What is booted.
+pub struct Machine<'a> {
+    /// The bzImage.
+    pub image: &'a Path,
+    /// The first file system.
+    pub initramfs: Scratch,
+    /// What files lie on, with its size in bytes.
+    pub disk: Option<(DiskKind, Scratch, u64)>,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Processors.
+    pub cpus: u32,
+    /// NUMA nodes.
+    pub nodes: u32,
+    /// Words added to the command line.
+    pub append: &'a str,
+    /// `kvm` or `tcg`.
+    pub accel: &'static str,
+}
+
+impl Machine<'_> {
+    /// Starts the machine. What the guest reports comes from the child's standard output; the
+    /// kernel's messages go to the file `console`.
+    ///
+    /// # Errors
+    /// When QEMU is not installed or cannot be started.
+    pub fn start(&self, console: &Path) -> Result<Qemu, String> {
+        let qemu = programs::find(PROGRAM)?;
+        let mut command = dying_with_us(&qemu);
+        command.args(self.args()).arg("-serial").arg(file(console)).args(["-serial", "stdio"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|e| format!("{}: {e}", qemu.display()))?;
+        Ok(Qemu(child))
+    }
+
+    fn args(&self) -> Vec<String> {
+        let mib = (self.memory >> 20).max(1);
+        let is_pmem = matches!(self.disk, Some((DiskKind::Pmem, ..)));
+        let mut args = words("-nodefaults -no-user-config -no-reboot -display none -cpu max");
+        args.extend(words(&format!("-accel {} -smp {}", self.accel, self.cpus)));
+        args.extend(words(match is_pmem {
+            true => "-machine q35,nvdimm=on",
+            false => "-machine q35",
+        }));
+        args.extend(["-kernel".into(), self.image.display().to_string()]);
+        args.extend(["-initrd".into(), self.initramfs.path()]);
+        args.extend(["-append".into(), format!("{COMMAND_LINE} {}", self.append)]);
+        match &self.disk {
+            Some((DiskKind::Pmem, image, size)) => args.extend(pmem(mib, &image.path(), *size)),
+            Some((DiskKind::Blk, image, _)) => {
+                args.extend(words(&format!("-m {mib}M")));
+                args.extend(block(&image.path()));
+            }
+            None => args.extend(words(&format!("-m {mib}M"))),
+        }
+        args.extend(nodes(self.nodes, self.cpus, mib));
+        args
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_string).collect()
+}
+
+/// QEMU doubles commas in its options; a port's file name is taken as it is.
+fn file(path: &Path) -> String {
+    format!("file:{}", path.display())
+}
+
+fn block(path: &str) -> Vec<String> {
+    let drive = format!("file={path},format=raw,if=none,id=disk,cache=unsafe");
+    words(&format!("-drive {drive} -device virtio-blk-pci,drive=disk"))
+}
+
+fn pmem(mib: u64, path: &str, size: u64) -> Vec<String> {
+    let most = mib + (size >> 20);
+    let backend = format!("memory-backend-file,id=pmem,share=on,mem-path={path},size={size}");
+    words(&format!("-m {mib}M,slots=2,maxmem={most}M -object {backend} -device nvdimm,memdev=pmem"))
+}
+
+/// Memory and processors are spread evenly; what does not divide goes to the first nodes.
+fn nodes(nodes: u32, cpus: u32, mib: u64) -> Vec<String> {
+    let share = |node: u32, total: u64| {
+        total / u64::from(nodes) + u64::from(u64::from(node) < total % u64::from(nodes))
+    };
+    let mut first = 0;
+    let mut args = Vec::new();
+    for node in (0..nodes).filter(|_| nodes > 1) {
+        let (size, count) = (share(node, mib), share(node, u64::from(cpus)));
+        let last = (first + count).max(1) - 1;
+        let numa = format!("node,nodeid={node},memdev=n{node}");
+        let cpus = if count > 0 { format!(",cpus={first}-{last}") } else { String::new() };
+        let backend = format!("memory-backend-ram,id=n{node},size={size}M");
+        args.extend(words(&format!("-object {backend} -numa {numa}{cpus}")));
+        first += count;
+    }
+    args
+}
+
+/// Killed by the system when this program dies, however that happens.
+fn dying_with_us(program: &PathBuf) -> Command {
+    match programs::find("setpriv") {
+        Ok(setpriv) => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+            command
+        }
+        Err(_) => Command::new(program),
+    }
+}
+
+/// The running process; it does not outlive this value.
+pub struct Qemu(pub Child);
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed, and is only waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(disk: Option<DiskKind>, nodes: u32) -> String {
+        let scratch = || Scratch::holding(&[]).unwrap();
+        let machine = Machine {
+            image: Path::new("b z"),
+            initramfs: scratch(),
+            disk: disk.map(|kind| (kind, scratch(), 128 << 20)),
+            memory: 2 << 30,
+            cpus: 3,
+            nodes,
+            append: "extra words",
+            accel: "tcg",
+        };
+        machine.args().join("|")
+    }
+
+    #[test]
+    fn the_command_line_says_what_was_asked() {
+        let plain = args(None, 1);
+        assert!(plain.contains("-accel|tcg|-smp|3|-machine|q35|-kernel|b z|-initrd|/proc/"));
+        assert!(plain.contains(" psi=1 extra words|-m|2048M"), "{plain}");
+        assert!(!plain.contains("numa") && !plain.contains("-drive"));
+        assert!(args(Some(DiskKind::Blk), 1).contains("virtio-blk-pci,drive=disk"));
+    }
+
+    #[test]
+    fn persistent_memory_comes_on_top_of_memory() {
+        let pmem = args(Some(DiskKind::Pmem), 1);
+        assert!(pmem.contains("q35,nvdimm=on|") && pmem.contains("-m|2048M,slots=2,maxmem=2176M"));
+    }
+
+    #[test]
+    fn nodes_share_memory_and_processors() {
+        let text = args(None, 2);
+        assert!(text.contains("id=n0,size=1024M|-numa|node,nodeid=0,memdev=n0,cpus=0-1"), "{text}");
+        assert!(text.contains("id=n1,size=1024M|-numa|node,nodeid=1,memdev=n1,cpus=2-2"), "{text}");
+    }
+}

@@ -1,0 +1,218 @@
+//! `[kernel]` of a plan: the booted machine where it differs from `[machine]`, and the switches a
+//! variant may set.
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+use mglru_sim::spec::Size;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::error::{KeyError, did_you_mean};
+use crate::typed;
+use crate::variant::Variant;
+
+/// The kernel with multi-generational reclaim, and with the active and inactive lists.
+pub const VARIANTS: [(&str, &str, u64); 2] = [
+    ("k6.12", "the booted kernel with lru_gen on", 7),
+    ("classic", "the booted kernel with lru_gen off", 0),
+];
+
+/// What a variant may set, each with a line of description.
+pub const SWITCHES: [(&str, &str); 6] = [
+    ("lru_gen", "bits of /sys/kernel/mm/lru_gen/enabled, 0 to 7 (kernel backend)"),
+    ("min_ttl_ms", "/sys/kernel/mm/lru_gen/min_ttl_ms (kernel backend)"),
+    ("swappiness", "vm.swappiness, 0 to 200 (kernel backend)"),
+    ("image", "the kernel to boot, a bzImage (kernel backend)"),
+    ("modules", "its modules, the folder below lib/modules (kernel backend)"),
+    ("append", "words added to the kernel's command line (kernel backend)"),
+];
+
+/// How QEMU runs the guest's code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accelerator {
+    /// KVM where it works, else translation.
+    #[default]
+    Auto,
+    /// The host's processor.
+    Kvm,
+    /// Translation by QEMU.
+    Tcg,
+}
+
+/// What files lie on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiskKind {
+    /// A virtio block device over a sparse file of the host.
+    Blk,
+    /// Persistent memory over the same: no queue, as fast as memory.
+    Pmem,
+}
+
+/// `[kernel]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct KernelSpec {
+    /// The kernel to boot; none: Debian's, as `mglru doctor --install` fetches it.
+    pub image: Option<PathBuf>,
+    /// Folder of its modules; none: beside the image, or everything is built in.
+    pub modules: Option<PathBuf>,
+    /// Words added to the command line.
+    pub append: String,
+    /// How the guest's code is run.
+    pub accel: Accelerator,
+    /// Memory of the guest; none: `machine.memory`.
+    pub memory: Option<Size>,
+    /// Processors of the guest; none: `machine.cpus`.
+    pub cpus: Option<u32>,
+    /// What files lie on; none: memory for `device = "ram"`, else a block device.
+    pub disk: Option<DiskKind>,
+    /// Room on the disk besides the workload's files.
+    pub disk_room: Size,
+    /// Commands of an administrator before the work, for the shell.
+    pub prepare: String,
+    /// Programs of this host that are packed, by name or path.
+    pub programs: Vec<String>,
+    /// Files and folders of this host that are packed under their own paths.
+    pub files: Vec<PathBuf>,
+    /// Modules loaded besides those the machine needs.
+    pub load: Vec<String>,
+    /// Milliseconds between samples.
+    pub sample_ms: u64,
+    /// The run has failed when it takes longer, seconds.
+    pub timeout_s: u64,
+}
+
+impl Default for KernelSpec {
+    fn default() -> Self {
+        Self {
+            image: None,
+            modules: None,
+            append: String::new(),
+            accel: Accelerator::Auto,
+            memory: None,
+            cpus: None,
+            disk: None,
+            disk_room: Size(64 << 20),
+            prepare: String::new(),
+            programs: Vec::new(),
+            files: Vec::new(),
+            load: Vec::new(),
+            sample_ms: 500,
+            timeout_s: 1800,
+        }
+    }
+}
+
+/// What a variant says about the booted kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switches {
+    /// Bits of `lru_gen/enabled`.
+    pub lru_gen: u64,
+    /// Where set.
+    pub min_ttl_ms: Option<u64>,
+    /// Where set.
+    pub swappiness: Option<u64>,
+}
+
+/// Reads `[kernel]` and what the variant changes about it.
+///
+/// # Errors
+/// Names the key.
+pub fn read(table: &Table, variant: &Variant) -> Result<(KernelSpec, Switches), KeyError> {
+    let mut table = table.clone();
+    let (mut numbers, mut unknown) = (IndexMap::new(), None);
+    for (key, value) in &variant.set {
+        match key.as_str() {
+            "image" | "modules" | "append" => {
+                table.insert(key.clone(), value.clone());
+            }
+            "lru_gen" | "min_ttl_ms" | "swappiness" => {
+                numbers.insert(key.as_str(), number(key, value, variant)?);
+            }
+            _ => unknown = unknown.or(Some(key)),
+        }
+    }
+    if let Some(key) = unknown {
+        let known = SWITCHES.map(|(name, _)| name);
+        let problem = format!("not a switch of a booted kernel{}", did_you_mean(key, known));
+        return Err(KeyError::key(format!("variant {}: {key}", variant.name), problem));
+    }
+    let spec: KernelSpec = typed::from_table(table).map_err(|e| e.within("kernel"))?;
+    check(&spec)?;
+    let named = VARIANTS.iter().find(|(name, ..)| *name == variant.base);
+    let (_, _, lru_gen) = named.ok_or_else(|| unknown_variant(variant))?;
+    let switches = Switches {
+        lru_gen: numbers.get("lru_gen").copied().unwrap_or(*lru_gen),
+        min_ttl_ms: numbers.get("min_ttl_ms").copied(),
+        swappiness: numbers.get("swappiness").copied(),
+    };
+    Ok((spec, switches))
+}
+
+fn number(key: &str, value: &Value, variant: &Variant) -> Result<u64, KeyError> {
+    let max = match key {
+        "lru_gen" => 7,
+        "swappiness" => 200,
+        _ => u64::from(u32::MAX),
+    };
+    let fits = value.as_integer().and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= max);
+    let key = format!("variant {}: {key}", variant.name);
+    fits.ok_or_else(|| KeyError::value(key, value, format!("must be from 0 to {max}")))
+}
+
+fn unknown_variant(variant: &Variant) -> KeyError {
+    let problem = "a booted kernel has its own policy; take k6.12 (lru_gen on) or classic (off), \
+                   or name kernels with --kernel NAME=IMAGE";
+    KeyError::value("variant", &variant.base, problem)
+}
+
+fn check(spec: &KernelSpec) -> Result<(), KeyError> {
+    let range = |key: &str, got: u64, min: u64, max: u64| match (min..=max).contains(&got) {
+        true => Ok(()),
+        false => Err(KeyError::value(
+            format!("kernel.{key}"),
+            got,
+            format!("must be from {min} to {max}"),
+        )),
+    };
+    range("sample_ms", spec.sample_ms, 10, 3_600_000)?;
+    range("timeout_s", spec.timeout_s, 1, 7 * 86_400)?;
+    range("disk_room", spec.disk_room.0, 16 << 20, 1 << 44)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(table: &str, variant: &str) -> String {
+        let variant = Variant::parse(variant).unwrap();
+        read(&table.parse().unwrap(), &variant).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_variant_sets_switches_and_the_image() {
+        let table = "append = \"quiet\"\nimage = \"a\"".parse().unwrap();
+        let variant = Variant::parse("classic+swappiness=10+image=b").unwrap();
+        let (spec, switches) = read(&table, &variant).unwrap();
+        assert_eq!((spec.image, spec.append), (Some("b".into()), "quiet".to_string()));
+        assert_eq!((switches.lru_gen, switches.swappiness), (0, Some(10)));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(error("", "before").starts_with("variant = before: a booted kernel has its own"));
+        assert!(error("", "k6.12+p10").starts_with("variant k6.12+p10: p10: not a switch"));
+        assert_eq!(
+            error("", "k6.12+lru_gen=8"),
+            "variant k6.12+lru_gen=8: lru_gen = 8: must be from 0 to 7"
+        );
+        assert!(error("imag = \"x\"", "k6.12").starts_with("kernel.imag: unknown key"));
+        assert_eq!(
+            error("timeout_s = 0", "k6.12"),
+            "kernel.timeout_s = 0: must be from 1 to 604800"
+        );
+    }
+}

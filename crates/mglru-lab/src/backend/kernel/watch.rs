@@ -1,0 +1,156 @@
+//! Listening to a guest until it is over: what it reports, and what it means when it stops
+//! reporting.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{ChildStderr, ChildStdout};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use mglru_guest::Report;
+use mglru_guest::report::{Command, Ended, Sample, Snapshot};
+use std::collections::BTreeMap;
+
+use super::qemu::Qemu;
+
+/// Longest time from power on to the guest's first word.
+const BOOT: Duration = Duration::from_secs(90);
+/// Longest silence after that. The guest samples its groups, so that it is never silent for long
+/// unless it hangs; a machine deep in reclaim may take its time.
+const SILENCE: Duration = Duration::from_secs(180);
+
+/// Everything a guest told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// As `uname -r` says.
+    pub kernel: String,
+    /// From power on to the first operation, in the host's time.
+    pub boot: Duration,
+    /// When the work began.
+    pub ready: Snapshot,
+    /// When each phase began, by its number.
+    pub marks: Vec<(u32, Snapshot)>,
+    /// Commands, each with the number of marks before it.
+    pub commands: Vec<(usize, Command)>,
+    /// Samples in time: microseconds and groups.
+    pub samples: Vec<(u64, BTreeMap<String, Sample>)>,
+    /// When the work was over.
+    pub over: Option<Snapshot>,
+    /// How each process of the work ended.
+    pub workers: Vec<Ended>,
+}
+
+/// Listens until the machine stops.
+///
+/// # Errors
+/// Why there is no result: what the guest itself said, a panic, a hang, QEMU's own complaint.
+pub fn listen(mut qemu: Qemu, at_most: Duration, console: &Path) -> Result<Told, String> {
+    let lines = lines(qemu.0.stdout.take().expect("it is piped"));
+    let complaint = complaint(qemu.0.stderr.take().expect("it is piped"));
+    let start = Instant::now();
+    let mut told = Told::default();
+    let heard = hear(&lines, start, at_most, &mut told);
+    drop(qemu);
+    let complaint = complaint.join().unwrap_or_default();
+    let messages = std::fs::read(console).unwrap_or_default();
+    let messages = String::from_utf8_lossy(&messages);
+    heard.and_then(|()| finished(told, &messages, &complaint))
+}
+
+fn lines(out: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn complaint(mut err: ChildStderr) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = err.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+/// Reads reports until the machine has stopped.
+fn hear(
+    lines: &Receiver<String>,
+    start: Instant,
+    at_most: Duration,
+    told: &mut Told,
+) -> Result<(), String> {
+    loop {
+        let left = at_most.saturating_sub(start.elapsed());
+        let patience = if told.kernel.is_empty() { BOOT } else { SILENCE };
+        match lines.recv_timeout(patience.min(left)) {
+            Ok(line) => take(&line, start, told)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if left <= patience => {
+                return Err(format!("not over after {} s (kernel.timeout_s)", at_most.as_secs()));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let what = if told.kernel.is_empty() { "did not boot" } else { "hangs: silent" };
+                return Err(format!("the guest {what} for {} s", patience.as_secs()));
+            }
+        }
+    }
+}
+
+/// Lines that are no report come from firmware.
+fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
+    let Some(Ok(report)) = line.find('{').map(|at| serde_json::from_str(line[at..].trim_end()))
+    else {
+        return Ok(());
+    };
+    match report {
+        Report::Hello { kernel } => told.kernel = kernel,
+        Report::Ready(snapshot) => {
+            told.ready = *snapshot;
+            told.boot = start.elapsed();
+            told.samples.clear();
+        }
+        Report::Mark { phase, at } => told.marks.push((phase, *at)),
+        Report::Command(command) => told.commands.push((told.marks.len(), command)),
+        Report::Sample { at_us, groups } => told.samples.push((at_us, groups)),
+        Report::Over { at, workers } => (told.over, told.workers) = (Some(*at), workers),
+        Report::Failed { why } => return Err(format!("the guest: {why}")),
+    }
+    Ok(())
+}
+
+fn finished(told: Told, messages: &str, complaint: &str) -> Result<Told, String> {
+    let line_with = |what: &str| messages.lines().find(|line| line.contains(what)).map(plain);
+    let panicked = line_with("Kernel panic - ");
+    let starved = line_with("Out of memory: Killed").or_else(|| {
+        panicked.filter(|line| line.contains("deadlocked on memory") || line.contains("OOM"))
+    });
+    if let Some(line) = starved {
+        return Err(format!("the guest ran out of memory (kernel.memory): {line}"));
+    }
+    if let Some(line) = panicked {
+        return Err(format!("the guest panicked: {line}"));
+    }
+    if told.over.is_some() || (complaint.is_empty() && !told.kernel.is_empty()) {
+        return Ok(told);
+    }
+    let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Err(match last {
+        Some(line) => line.to_string(),
+        None => "the guest stopped before it said anything".to_string(),
+    })
+}
+
+/// A message without its time.
+fn plain(line: &str) -> &str {
+    line.split_once("] ").map_or(line, |(_, text)| text).trim()
+}
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+use super::*;
+
+fn take_all(reports: &[Report]) -> Result<Told, String> {
+    let mut told = Told::default();
+    for report in reports {
+        let line = format!("SeaBIOS{}\r", serde_json::to_string(report).unwrap());
+        take(&line, Instant::now(), &mut told)?;
+    }
+    Ok(told)
+}
+
+#[test]
+fn reports_are_gathered_and_noise_passed_over() {
+    let command = Command { text: "+ 2 0 3 1 0".to_string(), rc: -34, took_us: 5 };
+    let told = take_all(&[
+        Report::Hello { kernel: "6.12".to_string() },
+        Report::Ready(Box::default()),
+        Report::Mark { phase: 4, at: Box::default() },
+        Report::Command(command.clone()),
+        Report::Over { at: Box::default(), workers: vec![Ended::default()] },
+    ])
+    .unwrap();
+    assert_eq!((told.kernel.as_str(), told.marks.len()), ("6.12", 1));
+    assert_eq!(told.commands, [(1, command)]);
+    assert!(told.over.is_some());
+    let mut quiet = Told::default();
+    take("no report { at all", Instant::now(), &mut quiet).unwrap();
+    assert_eq!(quiet, Told::default());
+}
+
+#[test]
+fn what_the_guest_says_failed_is_the_error() {
+    let why = "/dev/vda: this kernel has no driver for it".to_string();
+    let error = take_all(&[Report::Failed { why }]).unwrap_err();
+    assert_eq!(error, "the guest: /dev/vda: this kernel has no driver for it");
+}
+
+#[test]
+fn endings_without_a_result_are_told_apart() {
+    let end = |told: &Told, messages: &str, complaint: &str| {
+        finished(told.clone(), messages, complaint).unwrap_err()
+    };
+    let silent = Told::default();
+    let begun = Told { kernel: "6.12".to_string(), ..Told::default() };
+    let panic = "[    1.0] Kernel panic - not syncing: No working init found.\n";
+    assert!(
+        end(&begun, panic, "").starts_with("the guest panicked: Kernel panic - not syncing: No")
+    );
+    let starved = "[ 9.1] Out of memory: Killed process 40 (mglru)\n";
+    assert!(end(&begun, starved, "").starts_with("the guest ran out of memory (kernel.memory)"));
+    let other = "[ 9.1] Memory cgroup out of memory: Killed process 40\n";
+    assert!(finished(begun, other, "").is_ok());
+    assert_eq!(end(&silent, "", "w\nqemu: no such image\n"), "qemu: no such image");
+    assert_eq!(end(&silent, "", ""), "the guest stopped before it said anything");
+}
+
+#[test]
+fn a_silent_guest_is_given_up() {
+    let (sender, receiver) = channel();
+    let mut told = Told::default();
+    let soon = Duration::from_millis(10);
+    let error = hear(&receiver, Instant::now(), soon, &mut told).unwrap_err();
+    assert_eq!(error, "not over after 0 s (kernel.timeout_s)");
+    drop(sender);
+    assert_eq!(hear(&receiver, Instant::now(), soon, &mut told), Ok(()));
+}
