@@ -5,7 +5,7 @@ use mglru::folio::Bit;
 use mglru_workload::FileId;
 
 use crate::charge::Page;
-use crate::fill::Fill;
+use crate::fill::{Fill, Incoming};
 use crate::machine::Machine;
 use crate::spec::PAGE_SIZE;
 use crate::task::{Doing, Flow, Read, Write};
@@ -148,7 +148,9 @@ impl Machine {
             self.world.give_page_back(self.tasks[t].memcg, page);
             return Flow::Again;
         }
-        let folio = self.insert_page(t, file, index, page, Entry::Plain, false);
+        let incoming =
+            Incoming { file, index, entry: Entry::Plain, mark: false, overwritten: true };
+        let folio = self.insert_page(t, incoming, page);
         if whole {
             self.unlock(folio);
         } else {

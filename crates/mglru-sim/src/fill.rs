@@ -29,6 +29,18 @@ pub struct Fill {
     fault: Option<bool>,
 }
 
+/// A page that comes into a file's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Incoming {
+    pub(crate) file: FileId,
+    pub(crate) index: u64,
+    pub(crate) entry: Entry,
+    /// It carries the readahead mark.
+    pub(crate) mark: bool,
+    /// It comes to be written to, whole or in part.
+    pub(crate) overwritten: bool,
+}
+
 impl Fill {
     /// The pages of a plan that lie inside the file.
     pub fn new(
@@ -81,21 +93,18 @@ impl Machine {
             return;
         }
         let mark = fill.mark == Some(index);
-        self.insert_page(t, fill.file, index, page, fill.entry(), mark);
+        let Fill { file, .. } = *fill;
+        let entry = fill.entry();
+        let incoming = Incoming { file, index, entry, mark, overwritten: false };
+        self.insert_page(t, incoming, page);
         self.world.events.readahead_pages += u64::from(fill.wanted != Some(index));
         fill.next += 1;
     }
 
-    /// Caches a new page, locked: its data is still to come.
-    pub(crate) fn insert_page(
-        &mut self,
-        t: usize,
-        file: FileId,
-        index: u64,
-        page: FreshPage,
-        entry: Entry,
-        mark: bool,
-    ) -> FolioId {
+    /// Caches a new page, locked: its data is still to come. A page that comes back to be
+    /// overwritten is no refault: nobody missed what it held.
+    pub(crate) fn insert_page(&mut self, t: usize, incoming: Incoming, page: FreshPage) -> FolioId {
+        let Incoming { file, index, entry, mark, overwritten } = incoming;
         let owner = Owner::File { file, page: index as u32 }.pack();
         let memcg = self.tasks[t].memcg;
         let FreshPage { node, zone } = page;
@@ -103,7 +112,8 @@ impl Machine {
         let flags = &mut self.lru.folios_mut()[folio].flags;
         flags.set(Bit::LOCKED);
         flags.put(self.readahead_mark, mark);
-        if let Some(shadow) = self.world.files[file as usize].cache.insert(index, folio) {
+        let shadow = self.world.files[file as usize].cache.insert(index, folio);
+        if let Some(shadow) = shadow.filter(|_| !overwritten) {
             let in_fault = entry == Entry::Fault { recency: true };
             self.lru.refault(folio, shadow, in_fault);
         }

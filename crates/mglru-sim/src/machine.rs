@@ -58,6 +58,8 @@ pub struct Machine {
     pub(crate) oom_kills: u64,
     /// Requests to `memory.reclaim` that fell short.
     pub(crate) short_requests: u64,
+    /// How often the statistics of groups are summed up, ns; 0: they are exact.
+    pub(crate) stat_flush: Nanos,
     /// Folios that nobody wants and a device works on.
     pub(crate) orphans: u64,
     /// Tasks that the run waits for.
@@ -76,6 +78,9 @@ impl Machine {
         for t in 0..self.tasks.len() {
             self.wake(t);
         }
+        if self.stat_flush > 0 {
+            self.flush_stats();
+        }
         while self.counted > 0 {
             let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };
             self.world.now = at;
@@ -89,6 +94,14 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// Sums the statistics of groups up, and again after a period, unless nothing else is to come.
+    fn flush_stats(&mut self) {
+        self.lru.flush_stats();
+        if !self.world.agenda.is_empty() {
+            self.world.agenda.push(self.world.now + self.stat_flush, Event::FlushStats);
+        }
     }
 
     fn dispatch(&mut self, event: Event) {
@@ -106,6 +119,7 @@ impl Machine {
             Event::Disk(disk) => self.look_at(disk),
             Event::Flusher => self.run_flushers(),
             Event::FlusherTick => self.flusher_tick(),
+            Event::FlushStats => self.flush_stats(),
             Event::Kswapd(node) => self.run_kswapd(node),
         }
     }
@@ -181,11 +195,15 @@ impl Machine {
         }
     }
 
-    /// Lets others run; a task whose time slice is over gives its CPU to one that waits for it.
+    /// Lets others run; a task whose time slice is over gives its CPU to one that waits for it, or
+    /// to a thread of the kernel for a moment, and is switched in again.
     fn yield_turn(&mut self, t: usize) {
         let used = self.world.now - self.tasks[t].on_cpu_since;
-        if !self.sched.is_contended() || used < TIME_SLICE_NS {
+        if used < TIME_SLICE_NS {
             return self.schedule(t);
+        }
+        if !self.sched.is_contended() {
+            return self.go(t);
         }
         self.tasks[t].state = State::Queued;
         self.next_epoch(t);

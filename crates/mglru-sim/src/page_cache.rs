@@ -134,9 +134,12 @@ impl PageCache {
         self.cached
     }
 
-    /// Nodes of 64 slots that hold a page or a shadow.
+    /// Nodes of the tree: those of 64 slots that hold a page or a shadow, and the nodes above them,
+    /// as many as a file used without gaps has.
     pub fn nodes(&self) -> u64 {
-        self.nodes
+        let slots = NODE_SLOTS as u64;
+        let above = |&n: &u64| (n > 1).then(|| n.div_ceil(slots));
+        std::iter::successors(Some(self.nodes), above).sum()
     }
 
     fn use_slot(&mut self, index: u64) {
@@ -198,7 +201,7 @@ mod tests {
         assert_eq!(cache.nodes(), 1);
         cache.insert(200, FolioId(2));
         cache.remove(200, Some(Shadow(1)));
-        assert_eq!(cache.nodes(), 2);
+        assert_eq!(cache.nodes(), 3, "two and the one above them");
         cache.truncate(2);
         assert_eq!(cache.nodes(), 1);
         assert_eq!((cache.get(8), cache.end()), (Slot::Hole, 2));

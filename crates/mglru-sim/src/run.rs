@@ -78,6 +78,7 @@ impl Machine {
             readahead_mark: if spec.shared_readahead_bit { Bit::READAHEAD } else { Bit::HOST_MARK },
             fault_around: spec.fault_around_pages(),
             charge_batch: u64::from(spec.charge_batch),
+            stat_flush: u64::from(spec.stat_flush_ms) * 1_000_000,
             quantum: spec.quantum_ns,
             page_ns: spec.costs.resident(1),
             syncing: Vec::new(),

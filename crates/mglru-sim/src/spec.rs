@@ -65,6 +65,9 @@ pub struct MachineSpec {
     pub kswapd: bool,
     /// Pages charged to a group at a time and kept per processor; 0: each page by itself.
     pub charge_batch: u32,
+    /// How often the statistics of groups are summed up over the processors, ms (Linux: 2000).
+    /// Heuristics of the classic LRU see the last sum. 0: they see sizes and refaults as they are.
+    pub stat_flush_ms: u32,
     /// Page tables and shadow entries are charged to their group.
     pub charge_kernel: bool,
     /// Swappiness of groups that have none of their own, 0 to 200.
@@ -92,6 +95,7 @@ impl Default for MachineSpec {
             quantum_ns: 20_000,
             kswapd: true,
             charge_batch: 0,
+            stat_flush_ms: 0,
             charge_kernel: false,
             swappiness: 60,
             groups: BTreeMap::new(),

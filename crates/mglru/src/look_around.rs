@@ -1,6 +1,7 @@
 //! Look-around: when eviction's reverse-map walk finds a young entry, its neighbours in the same
 //! page table are harvested too (spec §4.4).
 
+use crate::config::RefsModel;
 use crate::folio::Bit;
 use crate::host::RmapHarvest;
 use crate::lru::Lru;
@@ -34,17 +35,24 @@ impl Lru {
         }
     }
 
-    /// Without walk state a promoted neighbour is taken off its list and put back young.
+    /// Without walk state a promoted neighbour is taken off its list and put back young. One that
+    /// is isolated itself, as neighbours of a sequential reader are, is kept by its mark (K612).
     fn promote_by_activation(&mut self, id: FolioId) {
-        let flags = &mut self.folios[id].flags;
-        if !self.config.is_k612() && !tiers::second_touch(flags) {
-            return;
-        }
-        if self.config.stable_612 {
-            tiers::forget_accesses(flags, self.config.refs_model);
-        }
         let folio = self.folios[id];
         let youngest = self.lruvecs[folio.lruvec.index()].mg.max_seq.generation();
+        let flags = &mut self.folios[id].flags;
+        if self.config.is_k612() {
+            match folio.flags.generation() {
+                None => return flags.set(Bit::REFERENCED),
+                Some(generation) if generation == youngest => return,
+                Some(_) if self.config.stable_612 => {
+                    tiers::forget_accesses(flags, RefsModel::K612);
+                }
+                Some(_) => {}
+            }
+        } else if !tiers::second_touch(flags) {
+            return;
+        }
         if folio.flags.generation() != Some(youngest) {
             self.activate(id);
         }

@@ -93,6 +93,16 @@ pub(crate) struct ClassicLists {
     pub(crate) refault_snapshot: [u64; ANON_AND_FILE],
     /// Pages taken off the lists and not put back yet.
     pub(crate) isolated: [u64; ANON_AND_FILE],
+    /// The group's statistics at their last flush; `None`: they are always exact.
+    pub(crate) flushed: Option<Flushed>,
+}
+
+/// What reclaim reads from a group's statistics, which are summed up over the processors only now
+/// and then: between two flushes the heuristics of the classic LRU see the past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flushed {
+    pub(crate) sizes: [u64; 4],
+    pub(crate) activations: [u64; ANON_AND_FILE],
 }
 
 /// The LRU state of one (memcg, node) pair.
@@ -127,6 +137,22 @@ impl Lruvec {
     /// Pages of one classic list.
     pub(crate) fn classic_size(&self, list: ClassicList) -> u64 {
         self.classic.pages[list.index()].iter().sum()
+    }
+
+    /// Pages of one classic list, as the group's statistics have it.
+    pub(crate) fn classic_stat(&self, list: ClassicList) -> u64 {
+        self.classic.flushed.map_or_else(|| self.classic_size(list), |f| f.sizes[list.index()])
+    }
+
+    /// Activations by refault, as the group's statistics have them.
+    pub(crate) fn activation_stat(&self) -> [u64; ANON_AND_FILE] {
+        self.classic.flushed.map_or(self.activations, |flushed| flushed.activations)
+    }
+
+    /// Brings the group's statistics up to date.
+    pub(crate) fn flush_stats(&mut self) {
+        let sizes = ClassicList::ALL.map(|list| self.classic_size(list));
+        self.classic.flushed = Some(Flushed { sizes, activations: self.activations });
     }
 
     /// Pages of one classic list in zones up to `zone`.
@@ -204,6 +230,7 @@ impl ClassicLists {
             cost: [0; ANON_AND_FILE],
             nonresident_age: 0,
             refault_snapshot: [0; ANON_AND_FILE],
+            flushed: None,
             isolated: [0; ANON_AND_FILE],
         }
     }

@@ -69,6 +69,7 @@ impl MachineSpec {
         in_range("fault_around_kb", self.fault_around_kb, 4, 2_048)?;
         in_range("page_cluster", self.page_cluster, 0, 5)?;
         in_range("quantum_ns", self.quantum_ns, 1_000, 1_000_000_000)?;
+        in_range("stat_flush_ms", self.stat_flush_ms, 0, 3_600_000)?;
         in_range("charge_batch", self.charge_batch, 0, 4_096)?;
         in_range("swappiness", self.swappiness, 0, 200)?;
         multiple_of_page("readahead_kb", self.readahead_kb)?;

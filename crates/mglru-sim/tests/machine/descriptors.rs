@@ -114,6 +114,21 @@ fn advice_rules_the_read_around() {
     assert_eq!([Advice::Random, Advice::Normal, Advice::Sequential].map(read_by), [1, 32, 32]);
 }
 
+/// Nobody missed what a page held that comes back only to be overwritten.
+#[test]
+fn overwriting_an_evicted_page_is_no_refault() {
+    let refaults = |again: fn(u32, u64, u32) -> Op| {
+        let mut script = Script::default();
+        let group = script.group("/a", None);
+        let file = script.file(4 << 20);
+        let reads = (0..1024).map(|page| read(file, page, 1));
+        script.task(0, Some(group), reads.chain((0..8).map(|p| again(file, p, 1))).collect());
+        let text = "readahead_kb = 0\ngroups.\"/a\" = { \"memory.max\" = \"2MiB\" }";
+        script.run(&spec(text), "classic").counter("workingset_refault_file")
+    };
+    assert_eq!([refaults(read), refaults(write)], [Some(8), Some(0)]);
+}
+
 #[test]
 fn descriptors_of_a_file_are_shared_by_tasks() {
     let mut script = Script::default();

@@ -2,7 +2,7 @@
 
 use mglru_workload::{Control, Knob, Op};
 
-use crate::script::{MIB, PAGE, Script, pages, read, spec, touch_all};
+use crate::script::{MIB, PAGE, Script, pages, read, spec, touch, touch_all};
 
 /// Two groups, each reading a file of 8 MiB at random; then what each holds.
 fn two_groups(limits: &str) -> [u64; 2] {
@@ -171,10 +171,47 @@ fn page_tables_and_page_cache_nodes_are_charged_where_asked() {
     let (machine, outcome) = script.end(&spec("charge_kernel = true"), "after");
     let (_, full) =
         outcome.phases[0].snapshot.groups[1].stat.iter().find(|s| s.0 == "kernel").unwrap();
-    // Two page tables, and four nodes of 576 bytes.
+    // Two page tables, and five nodes of 576 bytes.
     assert_eq!(*full, 3 * PAGE);
     assert_eq!(outcome.stat("/a", "memory.current"), Some(0));
     assert_eq!(machine.world.zones.free_pages(), machine.world.zones.managed_pages());
+}
+
+/// A task that never sleeps gives way to the kernel's threads once a time slice: aging finds that
+/// its address space ran since the last walk.
+#[test]
+fn a_task_that_keeps_its_processor_is_walked_again() {
+    let walked = |ns: u64| {
+        let mut script = Script::default();
+        let group = script.group("/a", None);
+        let region = script.anon(0, 512);
+        let age = Op::Control(Control::Age { group, can_swap: true, force: false });
+        let rest = [age, Op::Compute { ns }, touch(region, 0, true), age];
+        script.task(0, Some(group), touch_all(region, 512, true).into_iter().chain(rest).collect());
+        script.run(&spec("swap = { kind = \"zram\" }"), "after").counter("walk_ptes").unwrap()
+    };
+    assert_eq!([walked(1_000_000), walked(4_000_000)], [512, 1024]);
+}
+
+/// Sizes the classic LRU goes by are those of the last sum, and summing up never keeps a machine
+/// alive that has nothing to do.
+#[test]
+fn statistics_are_summed_up_as_often_as_asked() {
+    let deactivated = |ms: u32| {
+        let mut script = Script::default();
+        let group = script.group("/a", None);
+        let file = script.file(8 * MIB);
+        let twice = (0..1800).map(|p| read(file, p % 900, 1));
+        let rest = (900..2000).map(|p| read(file, p, 1));
+        script.task(0, Some(group), twice.chain(rest).collect());
+        let text = format!(
+            "readahead_kb = 0\nstat_flush_ms = {ms}\n\
+             groups.\"/a\" = {{ \"memory.max\" = \"4MiB\" }}"
+        );
+        script.run(&spec(&text), "classic").counter("pgdeactivate").unwrap()
+    };
+    assert_eq!(deactivated(2000), 0, "nothing was active when the run began");
+    assert!(deactivated(0) > 100);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Lru {
         while let Some(memcg) = up {
             let size: u64 = ClassicList::ALL
                 .iter()
-                .map(|&list| self.lruvecs[self.lruvec_id(memcg, node).index()].classic_size(list))
+                .map(|&list| self.lruvecs[self.lruvec_id(memcg, node).index()].classic_stat(list))
                 .sum();
             let id = self.lruvec_id(memcg, node);
             let costs = &mut self.lruvecs[id.index()].classic.cost;
@@ -81,9 +81,16 @@ impl Lru {
         }
     }
 
-    /// Pages of one list in a memcg and all its descendants.
+    /// Pages of one list in a memcg and all its descendants, as their statistics have it.
     pub(crate) fn subtree_size(&self, memcg: MemcgId, node: NodeId, list: ClassicList) -> u64 {
         let members = self.memcgs.subtree(memcg);
-        members.map(|m| self.lruvecs[self.lruvec_id(m, node).index()].classic_size(list)).sum()
+        members.map(|m| self.lruvecs[self.lruvec_id(m, node).index()].classic_stat(list)).sum()
+    }
+
+    /// Sums the statistics of all groups up over the processors. A driver that calls this now and
+    /// then makes the heuristics of the classic LRU see sizes and refaults as they were at the last
+    /// call; without it they are exact.
+    pub fn flush_stats(&mut self) {
+        self.lruvecs.iter_mut().for_each(crate::lruvec::Lruvec::flush_stats);
     }
 }

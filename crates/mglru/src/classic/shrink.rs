@@ -74,7 +74,7 @@ impl Lru {
         let size = |list| self.subtree_size(ctl.top(), node, list);
         let may_deactivate = LruType::ALL.map(|t| {
             let refaulted =
-                target.activations[t.index()] != target.classic.refault_snapshot[t.index()];
+                target.activation_stat()[t.index()] != target.classic.refault_snapshot[t.index()];
             let low =
                 inactive_is_low(size(ClassicList::of(t, false)), size(ClassicList::of(t, true)));
             ctl.force_deactivate || refaulted || low
@@ -221,8 +221,8 @@ impl Lru {
     ) -> ClassicStep {
         let lruvec = &self.lruvecs[work.lruvec.index()];
         let low = inactive_is_low(
-            lruvec.classic_size(ClassicList::InactiveAnon),
-            lruvec.classic_size(ClassicList::ActiveAnon),
+            lruvec.classic_stat(ClassicList::InactiveAnon),
+            lruvec.classic_stat(ClassicList::ActiveAnon),
         );
         if work.can_swap && low {
             self.shrink_active(ctl, work.lruvec, LruType::Anon, SWAP_CLUSTER_MAX, host);
@@ -455,7 +455,7 @@ impl Lru {
         for node in 0..self.config.nr_nodes {
             let id = self.lruvec_id(ctl.top(), NodeId(node));
             let lruvec = &mut self.lruvecs[id.index()];
-            lruvec.classic.refault_snapshot = lruvec.activations;
+            lruvec.classic.refault_snapshot = lruvec.activation_stat();
         }
     }
 }

@@ -134,7 +134,10 @@ impl Naive {
             if !proven {
                 return;
             }
-        } else if stable {
+        } else if page.seq.is_none() {
+            page.referenced = true;
+            return;
+        } else if stable && page.seq != Some(self.max_seq) {
             self.forget_accesses(key);
         }
         let page = &self.pages[&key];

@@ -250,6 +250,16 @@ fn looking_around_marks_the_window_of_64_and_no_more() {
     assert_eq!(marked, window);
 }
 
+/// Spec §3.4: the mark that look-around leaves on an isolated folio keeps it (K612).
+#[test]
+fn neighbours_isolated_together_are_kept_together() {
+    let (mut world, g, folios) = neighbours("k6.12", 64);
+    world.evict(g, 64);
+    assert_eq!(world.toy.rmap_walks, [folios[0]], "one look found all of them in use");
+    assert_eq!(world.freed_keys(), [0; 0]);
+    assert!(folios.iter().all(|&f| world.age_of(g, f) == 0), "all are young again");
+}
+
 #[test]
 fn looking_around_stays_inside_one_page_table() {
     let (mut world, g, mut folios) = neighbours("after", TABLE + 40);

@@ -48,6 +48,38 @@ fn active_folios_are_deactivated_when_inactive_is_low() {
     assert!(world.counter(Counter::Pgrefill) >= world.counter(Counter::Pgdeactivate));
 }
 
+/// Between two flushes of the group's statistics reclaim goes by the sizes of the last one.
+#[test]
+fn heuristics_see_the_statistics_of_the_last_flush() {
+    let (mut world, g) = group();
+    let deactivated = |world: &mut World| {
+        let before = world.counter(Counter::Pgdeactivate);
+        world.reclaim(g, 32);
+        world.counter(Counter::Pgdeactivate) - before
+    };
+    world.files(g, 100);
+    world.lru.flush_stats();
+    active(&mut world, g, 1000);
+    assert_eq!(deactivated(&mut world), 0, "as far as is known nothing is active");
+    world.lru.flush_stats();
+    assert!(deactivated(&mut world) > 0);
+}
+
+#[test]
+fn room_for_a_refault_is_that_of_the_last_flush() {
+    let (mut world, g) = group();
+    world.lru.flush_stats();
+    active(&mut world, g, 1000);
+    world.files(g, 64);
+    world.reclaim(g, 32);
+    let shadow = world.toy.freed[0].shadow;
+    world.refault(g, shadow, Entry::Plain);
+    assert_eq!(world.counter(Counter::WorkingsetActivateFile), 0, "no active page was known of");
+    world.lru.flush_stats();
+    world.refault(g, shadow, Entry::Plain);
+    assert_eq!(world.counter(Counter::WorkingsetActivateFile), 1);
+}
+
 #[test]
 fn a_deactivated_folio_is_marked_workingset() {
     let (mut world, g) = group();
