@@ -92,12 +92,12 @@ fn the_hash_follows_the_content_of_input_files() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let of = |text: &str| {
         std::fs::write(file.path(), text).unwrap();
-        content(file.path().to_str().unwrap()).unwrap()
+        content("workload.path", file.path().to_str().unwrap()).unwrap()
     };
     assert_ne!(of("s 0x1000 1\n"), of("s 0x2000 1\n"));
     assert_eq!(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    let plan: Table = "[workload]\npath = [\"a\", \"b\"]".parse().unwrap();
-    assert_eq!(inputs(&plan), ["a", "b"]);
-    let error = content("no/such.trc").unwrap_err().to_string();
+    let several: Table = "path = [\"a\", \"b\"]".parse().unwrap();
+    assert_eq!(paths(several.get("path")), ["a", "b"]);
+    let error = content("workload.path", "no/such.trc").unwrap_err().to_string();
     assert!(error.starts_with("workload.path: no/such.trc: "), "{error}");
 }
