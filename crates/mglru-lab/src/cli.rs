@@ -4,6 +4,7 @@ mod ablate;
 mod ask;
 mod booted;
 mod compare;
+mod control;
 mod doctor;
 mod list;
 mod run;
@@ -59,6 +60,8 @@ enum Command {
     /// Inspect a trace or replay it under any policy and size
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Measure jobs on a real kernel, or step it side by side with the model
+    Control(control::Args),
     /// Say what this host offers booted kernels, and install what is missing
     Doctor(doctor::Args),
     /// Print a completion script for a shell
@@ -94,6 +97,7 @@ fn answer(command: Command) -> Answer {
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::Control(args) => control::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

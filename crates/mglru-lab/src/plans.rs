@@ -9,13 +9,17 @@ use crate::error::{Error, did_you_mean};
 use crate::plan::Plan;
 
 /// Plans compiled in, by name.
-pub const BUILT_IN: [(&str, &str); 6] = [
+pub const BUILT_IN: [(&str, &str); 10] = [
     ("quickstart", include_str!("../../../plans/quickstart.toml")),
     ("mongodb", include_str!("../../../plans/mongodb.toml")),
     ("fio-zipf", include_str!("../../../plans/fio-zipf.toml")),
     ("fio-zipf-advised", include_str!("../../../plans/fio-zipf-advised.toml")),
     ("fio-uniform", include_str!("../../../plans/fio-uniform.toml")),
     ("trace", include_str!("../../../plans/trace.toml")),
+    ("vm-dd", include_str!("../../../plans/vm-dd.toml")),
+    ("vm-aging-oom", include_str!("../../../plans/vm-aging-oom.toml")),
+    ("vm-fio-zipf", include_str!("../../../plans/vm-fio-zipf.toml")),
+    ("vm-fio-uniform", include_str!("../../../plans/vm-fio-uniform.toml")),
 ];
 
 const FOLDER: &str = "plans";

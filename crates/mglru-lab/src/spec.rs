@@ -128,17 +128,17 @@ fn hash(plan: &Plan, backend: &str) -> Result<String, KeyError> {
     for variant in &plan.variants {
         text += &format!("variant {} = {} {:?}\n", variant.name, variant.base, variant.set);
     }
-    for (key, path) in inputs(plan) {
+    for (key, path) in inputs(&plan.sections, &plan.variants) {
         text += &format!("content {}\n", content(key, &path)?);
     }
     Ok(hex(&text, 8))
 }
 
 /// Files the workload is made from, and kernels: a name says nothing of what is in it.
-fn inputs(plan: &Plan) -> Vec<(&'static str, String)> {
-    let named = |section: &str, key: &str| plan.sections.get(section)?.get(key);
+fn inputs(sections: &Table, variants: &[Variant]) -> Vec<(&'static str, String)> {
+    let named = |section: &str, key: &str| sections.get(section)?.get(key);
     let of = |key, value| paths(value).into_iter().map(move |path| (key, path));
-    let images = plan.variants.iter().map(|variant| variant.set.get("image"));
+    let images = variants.iter().map(|variant| variant.set.get("image"));
     let images = images.chain([named("kernel", "image")]).flat_map(|v| of("kernel.image", v));
     of("workload.path", named("workload", "path")).chain(images).collect()
 }

@@ -96,8 +96,13 @@ fn the_hash_follows_the_content_of_input_files() {
     };
     assert_ne!(of("s 0x1000 1\n"), of("s 0x2000 1\n"));
     assert_eq!(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    let several: Table = "path = [\"a\", \"b\"]".parse().unwrap();
-    assert_eq!(paths(several.get("path")), ["a", "b"]);
+    let text = "[workload]\npath = [\"a\", \"b\"]\n[kernel]\nimage = \"k\"";
+    let plan: Table = text.parse().unwrap();
+    let mut variant = Variant::named("x");
+    variant.set.insert("image".to_string(), Value::String("l".to_string()));
+    let found = inputs(&plan, &[variant]);
+    let paths: Vec<&str> = found.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(paths, ["a", "b", "l", "k"]);
     let error = content("workload.path", "no/such.trc").unwrap_err().to_string();
     assert!(error.starts_with("workload.path: no/such.trc: "), "{error}");
 }

@@ -56,6 +56,8 @@ pub struct GroupOutcome {
     pub events: EventCounts,
     /// Time lost to memory pressure.
     pub pressure: Stalled,
+    /// Its generations, in the layout of the kernel's lru_gen.
+    pub lru_gen: String,
 }
 
 /// Counters when a phase began.
@@ -222,6 +224,11 @@ impl Machine {
             stat: self.memory_stat(memcg),
             events: self.world.memcgs.events(memcg).hierarchical,
             pressure: self.world.stalls.total(memcg, self.world.now),
+            lru_gen: self.lru.dump(
+                memcg,
+                &self.recorder.group_names[memcg.index()],
+                self.world.now,
+            ),
         }
     }
 

@@ -21,6 +21,7 @@ mod qemu;
 mod scratch;
 mod series;
 mod spec;
+mod truth;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +45,7 @@ use self::program::ProgramSpec;
 use self::qemu::Machine;
 use self::scratch::Scratch;
 use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
+pub(crate) use self::truth::{Asked as TruthAsked, Measuring};
 use self::watch::Told;
 use super::workload::Source;
 use super::{Backend, Job, Outcome, Progress, Sections, sim, word};
@@ -116,6 +118,12 @@ impl Backend for Kernel {
     }
 
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
+        Ok(Arc::new(self.ready(sections, variant)?))
+    }
+}
+
+impl Kernel {
+    fn ready(&self, sections: &Sections, variant: &Variant) -> Result<KernelJob, KeyError> {
         let (spec, switches) = spec::read(&sections.kernel, variant)?;
         if let Some(key) = sections.reclaim.keys().next() {
             let problem = "a booted kernel has its own policy; variants set its switches";
@@ -132,7 +140,7 @@ impl Backend for Kernel {
         let cpus = cpus(&machine, &spec)?;
         let kind = order::disk_kind(&machine, &spec);
         let (nodes, scale) = (machine.nodes, sections.scale);
-        let job = KernelJob {
+        Ok(KernelJob {
             image,
             spec,
             switches,
@@ -144,8 +152,7 @@ impl Backend for Kernel {
             task,
             scale,
             packed,
-        };
-        Ok(Arc::new(job))
+        })
     }
 }
 

@@ -1,0 +1,212 @@
+//! `mglru control --measure`: the jobs of a truth file run anew on a booted kernel, and the lines
+//! of a new truth file.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value as Json};
+use toml::{Table, Value};
+
+use crate::backend::kernel::{Measuring, TruthAsked};
+use crate::cli::Answer;
+use crate::error::Error;
+use crate::runner;
+
+/// Memory of the measuring guest where a line does not say, MiB.
+const MEMORY_MIB: u64 = 2048;
+
+/// Arguments of a measurement.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct Measure {
+    /// Truth file to write; lines it holds already are not measured again
+    #[arg(long, value_name = "FILE", default_value = "measured.jsonl")]
+    pub(in crate::cli) out: PathBuf,
+    /// Only jobs whose id contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(in crate::cli) only: String,
+    /// Kernel to measure [default: Debian's, from `mglru doctor --install`]
+    #[arg(long, value_name = "IMAGE")]
+    pub(in crate::cli) kernel: Option<PathBuf>,
+    /// Folder of its modules
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) modules: Option<PathBuf>,
+}
+
+/// A line to be measured.
+struct Line {
+    fields: Map<String, Json>,
+    seed: u64,
+    measuring: Measuring,
+}
+
+/// Measures every job of `truth` that can be, `jobs` at a time, and says what came of it.
+pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> Answer {
+    let text = fs::read_to_string(truth).map_err(|e| Error::io(truth, e))?;
+    let have = ids_in(&args.out)?;
+    let (mut lines, mut skipped) = (Vec::new(), 0);
+    for (number, line) in (1..).zip(text.lines()) {
+        let at =
+            |problem: String| Error::Request(format!("{}:{number}: {problem}", truth.display()));
+        let fields: Map<String, Json> =
+            serde_json::from_str(line).map_err(|e| at(e.to_string()))?;
+        let id = word(&fields, "id").ok_or_else(|| at("id: is missing".to_string()))?;
+        if !id.contains(&args.only) || have.contains(id) {
+            continue;
+        }
+        match asked(&fields, args) {
+            None => skipped += 1,
+            Some(asked) => {
+                let measuring = Measuring::new(&asked).map_err(|e| at(e.to_string()))?;
+                let seed = fields.get("seed").and_then(Json::as_u64).unwrap_or(1);
+                lines.push(Line { fields, seed, measuring });
+            }
+        }
+    }
+    let jobs = jobs.map_or_else(runner::default_jobs, usize::from);
+    measure(&lines, &args.out, jobs)?;
+    let (done, kept) = (lines.len(), have.len());
+    let out = args.out.display();
+    Ok((
+        format!(
+            "{done} jobs measured, {kept} kept, {skipped} skipped: no job text (programs and groups)\n\
+         truth: {out}\n"
+        ),
+        0,
+    ))
+}
+
+fn word<'a>(fields: &'a Map<String, Json>, key: &str) -> Option<&'a str> {
+    fields.get(key).and_then(Json::as_str)
+}
+
+/// What a line asks for; nothing where it is no job.
+fn asked(fields: &Map<String, Json>, args: &Measure) -> Option<TruthAsked> {
+    let job = word(fields, "spec").filter(|spec| !spec.is_empty())?;
+    let number = |key: &str| fields.get(key).and_then(Json::as_u64);
+    let path = |path: &PathBuf| Value::String(path.display().to_string());
+    let image = args.kernel.iter().map(|image| ("image".to_string(), path(image)));
+    let modules = args.modules.iter().map(|dir| ("modules".to_string(), path(dir)));
+    Some(TruthAsked {
+        job: job.to_string(),
+        mglru: number("mglru") != Some(0),
+        memory_mib: number("mem_mb").unwrap_or(MEMORY_MIB),
+        zram_mib: number("zram_mb").unwrap_or(0),
+        disk: word(fields, "disk").unwrap_or("blk").to_string(),
+        before: word(fields, "pre").unwrap_or_default().to_string(),
+        kernel: image.chain(modules).collect::<Table>(),
+    })
+}
+
+/// Ids of the lines a file holds; a torn last line is cut off.
+fn ids_in(path: &Path) -> Result<BTreeSet<String>, Error> {
+    let text = match fs::read_to_string(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        read => read.map_err(|e| Error::io(path, e))?,
+    };
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        let file = OpenOptions::new().write(true).open(path);
+        file.and_then(|file| file.set_len(whole as u64)).map_err(|e| Error::io(path, e))?;
+    }
+    let id = |(at, line): (usize, &str)| {
+        let fields: Result<Map<String, Json>, _> = serde_json::from_str(line);
+        let id = fields.ok().and_then(|fields| word(&fields, "id").map(str::to_string));
+        let problem = format!("{}:{}: no line of a truth file", path.display(), at + 1);
+        id.ok_or(Error::Request(problem))
+    };
+    text[..whole].lines().enumerate().map(id).collect()
+}
+
+/// Lines are appended as they are done, so that a stopped measurement goes on where it was.
+fn measure(lines: &[Line], out: &Path, jobs: usize) -> Result<(), Error> {
+    let file = OpenOptions::new().create(true).append(true).open(out);
+    let file = Mutex::new(file.map_err(|e| Error::io(out, e))?);
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failed = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, lines.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = line.measure(out).and_then(|text| append(&file, out, &text));
+                    if let Err(e) = result {
+                        next.store(lines.len(), Ordering::Relaxed);
+                        failed.lock().expect("no holder panics").get_or_insert(e);
+                        return;
+                    }
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    let id = word(&line.fields, "id").unwrap_or_default();
+                    let _ = writeln!(std::io::stderr(), "mglru: {done}/{} {id}", lines.len());
+                }
+            });
+        }
+    });
+    failed.into_inner().expect("no holder panics").map_or(Ok(()), Err)
+}
+
+fn append(file: &Mutex<fs::File>, out: &Path, text: &str) -> Result<(), Error> {
+    let mut file = file.lock().expect("no holder panics");
+    file.write_all(text.as_bytes()).map_err(|e| Error::io(out, e))
+}
+
+impl Line {
+    /// The line as it came, with what was measured in place of what it held. Bounds of flat caches
+    /// belong to the old capacity and are left out.
+    fn measure(&self, out: &Path) -> Result<String, Error> {
+        let id = word(&self.fields, "id").unwrap_or_default();
+        let console = out.with_extension("console").join(format!("{id}.log"));
+        let measured = self.measuring.run(self.seed, &console);
+        let measured = measured.map_err(|e| Error::Request(format!("{id}: {e}")))?;
+        let mut fields = self.fields.clone();
+        ["steps", "ref", "ref_cap", "status", "kernel"].iter().for_each(|key| {
+            fields.remove(*key);
+        });
+        fields.extend(measured);
+        Ok(format!("{}\n", Json::Object(fields)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> Map<String, Json> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const NOWHERE: &str = "measured.jsonl";
+
+    fn args(out: &str) -> Measure {
+        let only = String::new();
+        Measure { out: out.into(), only, kernel: Some("k".into()), modules: None }
+    }
+
+    #[test]
+    fn a_line_says_what_is_measured_and_programs_are_left_out() {
+        let line = fields(
+            "{\"spec\":\"seed 1\",\"mglru\":0,\"mem_mb\":3072,\"zram_mb\":64,\"disk\":\"pmem\",\
+             \"pre\":\"echo 1 > x\"}",
+        );
+        let asked = asked(&line, &args(NOWHERE)).unwrap();
+        assert!(!asked.mglru && asked.memory_mib == 3072 && asked.zram_mib == 64);
+        assert_eq!((asked.disk.as_str(), asked.before.as_str()), ("pmem", "echo 1 > x"));
+        assert_eq!(asked.kernel["image"].as_str(), Some("k"));
+        assert!(super::asked(&fields("{\"spec\":\"\"}"), &args(NOWHERE)).is_none());
+    }
+
+    #[test]
+    fn a_torn_line_is_measured_again_and_others_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        assert!(ids_in(&path).unwrap().is_empty());
+        fs::write(&path, "{\"id\":\"a\"}\n{\"id\":\"b").unwrap();
+        assert_eq!(ids_in(&path).unwrap(), BTreeSet::from(["a".to_string()]));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"id\":\"a\"}\n");
+        fs::write(&path, "{\"id\":\"a\"}\nnonsense\n").unwrap();
+        let error = ids_in(&path).unwrap_err().to_string();
+        assert!(error.ends_with("t.jsonl:2: no line of a truth file"), "{error}");
+    }
+}

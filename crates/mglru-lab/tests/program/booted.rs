@@ -1,0 +1,122 @@
+//! Booted kernels: what is refused before anything runs, what goes wrong in a guest, and one real
+//! run. Tests that boot need QEMU and a kernel (`mglru doctor --install`) and say so where they are
+//! missing.
+
+use std::fs;
+use std::process::Command;
+
+use crate::desk::Desk;
+
+/// True when guests can be booted here; else says why a test did nothing.
+fn can_boot(desk: &Desk) -> bool {
+    let doctor = desk.run(&["doctor", "--quick"]);
+    let complete = doctor.status.code() == Some(0);
+    if !complete {
+        println!("skipped: needs what `mglru doctor --install` fetches");
+    }
+    complete
+}
+
+/// A plan of a few thousand accesses in a guest that is soon up.
+fn plan(desk: &Desk) {
+    let text = fs::read_to_string(desk.path().join("small.toml")).unwrap();
+    let kernel = "\n[kernel]\nmemory = \"512MiB\"\ncpus = 1\nsample_ms = 50\naccel = \"tcg\"\n";
+    fs::write(desk.path().join("booted.toml"), text + kernel).unwrap();
+}
+
+fn error(desk: &Desk, args: &[&str]) -> String {
+    let told = desk.refused(args);
+    assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
+    told.strip_prefix("mglru: error: ").unwrap_or(&told).to_string()
+}
+
+/// Machines of this test's that still run: none may.
+fn running(desk: &Desk) -> String {
+    let marker = desk.path().display().to_string();
+    let listed = Command::new("ps").args(["-eo", "args"]).output().unwrap();
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    text.lines().filter(|line| line.contains("qemu") && line.contains(&marker)).collect()
+}
+
+#[test]
+fn options_about_kernels_are_checked_before_anything_runs() {
+    let desk = Desk::new();
+    plan(&desk);
+    for (args, want) in [
+        ("--kernel no/bzImage", "booted.toml: kernel.image: no/bzImage: No such file"),
+        ("--kernel A=no/x", "booted.toml: kernel.image: no/x: No such file"),
+        ("--kernel a --kernel b", "--kernel: several kernels need names"),
+        ("--kernel a --backend sim", "--backend sim: --kernel, --modules and --append go with"),
+        ("--kernel =x", "invalid value '=x' for '--kernel"),
+        ("--backend kernel --variant before", "booted.toml: variant = before: a booted kernel"),
+        ("--backend kernel --set kernel.cpus=0", "booted.toml: "),
+        ("--backend kernel --set reclaim.floor=v5", "booted.toml: reclaim.floor: a booted kernel"),
+    ] {
+        let words = ["run", "booted.toml"].into_iter().chain(args.split(' '));
+        let told = error(&desk, &words.collect::<Vec<_>>());
+        assert!(told.starts_with(want), "{args}: {told}");
+    }
+    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(error(&desk, &["control"]).starts_with("control: needs --measure or --step"));
+    let told = error(&desk, &["control", "--step", "none.job"]);
+    assert!(told.starts_with("none.job: No such file"), "{told}");
+}
+
+#[test]
+fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    plan(&desk);
+    let run = ["run", "booted.toml", "--backend", "kernel", "--out", "o", "--jobs", "1"];
+    desk.out(&run, 0);
+    let records = desk.read("o/records.jsonl");
+    let records: Vec<serde_json::Value> =
+        records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let variants: Vec<&str> = records.iter().map(|r| r["variant"].as_str().unwrap()).collect();
+    assert_eq!(variants, ["classic", "k6.12"]);
+    for record in &records {
+        assert_eq!(
+            (&record["metrics"]["ops"], &record["backend"]),
+            (&4000.into(), &"kernel".into())
+        );
+        // 4096 pages do not fit in 4 MiB: the kernel must have reclaimed, and read.
+        let counter = |name: &str| record["counters"][name].as_u64().unwrap();
+        assert!(counter("pgsteal_direct") > 500, "{record}");
+        assert!(counter("pgpgin") > 8000, "{record}");
+        let held = record["groups"]["/touch"]["memory.stat"]["memory.current"].as_u64().unwrap();
+        assert!(held <= 4 << 20, "{record}");
+        assert!(record["custom"]["lru_gen"].as_str().unwrap().contains("/touch"), "{record}");
+        assert!(record["custom"]["series"]["rows"]["/touch"].is_array(), "{record}");
+    }
+    let passes = |at: usize| records[at]["counters"]["aging_passes"].as_u64().unwrap();
+    assert_eq!(passes(0), 0, "without generations none is opened");
+    assert!(passes(1) > 0);
+    let logs = fs::read_dir(desk.path().join("o/runs")).unwrap().count();
+    assert_eq!((logs, running(&desk)), (2, String::new()));
+}
+
+#[test]
+fn a_guest_that_fails_is_one_line_and_its_console_is_kept() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    plan(&desk);
+    fs::write(desk.path().join("bzImage"), [0; 4096]).unwrap();
+    for (args, want) in [
+        (&["--kernel", "bzImage"][..], "qemu"),
+        (&["--append", "rdinit=/none root=/dev/none"], "the guest panicked: Kernel panic"),
+        (&["--set", "kernel.timeout_s=1"], "not over after 1 s (kernel.timeout_s)"),
+        (&["--set", "kernel.load=[\"no_such\"]"], "module no_such: not in "),
+        (&["--set", "kernel.prepare='false; exit 3'"], "the guest: prepare: failed"),
+    ] {
+        let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12"];
+        let told = error(&desk, &[&run[..], args, &["--out", "o"]].concat());
+        assert!(told.starts_with("booted.toml: k6.12 seed 1: "), "{args:?}: {told}");
+        assert!(told.contains(want), "{args:?}: {told}");
+        assert_eq!(running(&desk), "", "{args:?}");
+    }
+    assert!(desk.path().join("o/runs").read_dir().unwrap().count() > 0);
+}
