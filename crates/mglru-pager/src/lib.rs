@@ -27,6 +27,7 @@ mod pager;
 mod pages;
 mod policy;
 mod probe;
+mod round_trip;
 mod store;
 mod swap;
 #[allow(unsafe_code)]
@@ -37,5 +38,6 @@ pub use group::{Group, GroupStat, Limit};
 pub use mapping::{Advice, FaultStat, Mapping, MappingMut, Pin};
 pub use pager::{Pager, PagerOptions};
 pub use probe::{Fact, probe};
+pub use round_trip::raw_round_trip;
 pub use store::{FileStore, Queue, Store};
 pub use swap::{Codec, SwapOptions};

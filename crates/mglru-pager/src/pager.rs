@@ -36,8 +36,9 @@ impl PagerOptions {
         Self::default()
     }
 
-    /// The budget, bytes: resident pages, compressed pages and the pager's own tables and buffers
-    /// together never exceed it.
+    /// The budget, bytes, of resident pages, compressed pages and the pager's own tables and
+    /// buffers together. Faults stop short of it; packing pages may exceed it by a chunk or two
+    /// of the pool for a moment.
     pub fn memory_max(mut self, bytes: u64) -> Self {
         self.memory_max = bytes;
         self

@@ -31,7 +31,7 @@ fn userfaultfd() -> Fact {
         ok: opened.is_ok(),
         required: true,
         detail: opened.map_or_else(|e| e.to_string(), |_| "available".into()),
-        fix: "needs Linux 5.19 with CONFIG_USERFAULTFD; in a container, allow userfaultfd in seccomp",
+        fix: "Linux 5.19 with CONFIG_USERFAULTFD; in a container, seccomp must allow userfaultfd",
     }
 }
 

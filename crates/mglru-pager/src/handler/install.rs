@@ -18,9 +18,11 @@ pub(super) struct Installer {
 }
 
 impl Installer {
-    /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it.
+    /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
+    /// state is set first: who was woken may ask at once for its store to be flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
         let protect = presence == Presence::Clean;
+        self.arena.pages.set(page, presence);
         match self.arena.uffd.copy(self.arena.view.address(page), content, protect) {
             Ok(()) => self.filled(page, presence),
             Err(error) => self.failed(page, &error),
@@ -30,6 +32,7 @@ impl Installer {
     /// As [`Self::install`], for a page that never held anything.
     pub(super) fn install_zeros(&mut self, touch: Touch) {
         let Touch { page, write } = touch;
+        self.arena.pages.set(page, touch.presence());
         match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {
             Ok(()) => self.filled(page, touch.presence()),
             Err(error) => self.failed(page, &error),

@@ -19,6 +19,17 @@ pub(super) struct Flush {
     reply: Option<SyncSender<()>>,
 }
 
+/// Where a flush stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It goes on at once.
+    Moving,
+    /// It waits for a write to end.
+    Waiting,
+    /// All is written.
+    Over,
+}
+
 impl Flush {
     pub(super) fn is_of(&self, arena: u32) -> bool {
         self.arena == arena
@@ -64,9 +75,9 @@ impl Policy {
                     at += written as usize;
                     started += written;
                 }
-                // Clean, gone or being written: reclaim will see what it is now.
-                Started::NotNow => at += 1,
                 Started::Full => break,
+                // Clean, gone or being written: reclaim will see what it is now.
+                Started::Again | Started::Underway | Started::Failed => at += 1,
             }
         }
         met.drain(..at);
@@ -75,59 +86,43 @@ impl Policy {
     }
 
     fn advance_flushes(&mut self) -> bool {
-        let mut moved = false;
         let mut flushes = std::mem::take(&mut self.flushes);
-        flushes.retain_mut(|flush| {
-            let before = (flush.at, flush.waits_for);
-            let over = self.advance(flush);
-            moved |= over || before != (flush.at, flush.waits_for);
-            !over
+        let mut moved = false;
+        flushes.retain_mut(|flush| match self.advance(flush) {
+            Progress::Over => false,
+            progress => {
+                moved |= progress == Progress::Moving;
+                true
+            }
         });
         flushes.append(&mut self.flushes);
         self.flushes = flushes;
         moved
     }
 
-    /// Takes a flush further. True when it is over.
-    fn advance(&mut self, flush: &mut Flush) -> bool {
-        let Some(attached) = self.world.arenas[flush.arena as usize].as_ref() else { return true };
-        let arena = attached.arena.clone();
-        if flush.waits_for.is_none() {
-            loop {
-                let Some(page) = arena.pages.dirty(flush.at, flush.end).next() else { break };
-                flush.at = page;
-                match self.world.write_run(flush.arena, page, flush.end - page, &mut self.lru) {
-                    Started::Pages(n) => flush.at += n,
-                    Started::Full => return false,
-                    Started::NotNow if self.is_underway(flush.arena, page) => return false,
-                    // It failed, which the caller will be told, or was cleaned meanwhile.
-                    Started::NotNow => flush.at += 1,
-                }
+    /// Takes a flush further.
+    fn advance(&mut self, flush: &mut Flush) -> Progress {
+        let attached = self.world.arenas[flush.arena as usize].as_ref();
+        let Some(arena) = attached.map(|a| a.arena.clone()) else { return Progress::Over };
+        while let Some(page) = arena.pages.dirty(flush.at, flush.end).next() {
+            flush.at = page;
+            match self.world.write_run(flush.arena, page, flush.end - page, &mut self.lru) {
+                Started::Pages(n) => flush.at += n,
+                Started::Failed => flush.at += 1,
+                Started::Full | Started::Underway => return Progress::Waiting,
+                Started::Again => return Progress::Moving,
             }
-            flush.at = flush.end;
-            flush.waits_for = Some(self.world.writer.newest());
         }
-        let over = !self.world.writer.is_writing(flush.arena, flush.waits_for.unwrap_or(0));
-        if let (true, Some(reply)) = (over, &flush.reply) {
+        flush.at = flush.end;
+        let newest = *flush.waits_for.get_or_insert(self.world.writer.newest());
+        if self.world.writer.is_writing(flush.arena, newest) {
+            return Progress::Waiting;
+        }
+        if let Some(reply) = &flush.reply {
             // Nobody waits any more: then nobody needs to be told.
             let _ = reply.send(());
         }
-        over
-    }
-
-    /// A dirty page that cannot be written now will be soon: a fault is being served on it, its
-    /// event is on its way, or an older snapshot of it is being written.
-    fn is_underway(&self, arena: u32, page: u32) -> bool {
-        let attached = self.world.attached(arena);
-        let Some(folio) = attached.entries.folio(page) else { return true };
-        let flags = self.lru.folios()[folio].flags;
-        match attached.arena.pages.try_lock(page) {
-            None => true,
-            Some(presence) => {
-                super::evict::unlock(&attached.arena, page, presence);
-                flags.has(mglru::Bit::WRITEBACK)
-            }
-        }
+        Progress::Over
     }
 
     /// Every half a minute everything dirty is written.

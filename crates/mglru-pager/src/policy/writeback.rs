@@ -49,8 +49,13 @@ pub(super) struct Writer {
 pub(super) enum Started {
     /// So many pages are being written, or are written.
     Pages(u32),
-    /// The page is not to be written now; another time.
-    NotNow,
+    /// The first is not dirty any more, or a fault is being served on it, or its event is on its
+    /// way: look again.
+    Again,
+    /// An older snapshot of it is being written.
+    Underway,
+    /// It could not be written; the arena remembers the error.
+    Failed,
     /// All buffers are in use.
     Full,
 }
@@ -122,7 +127,7 @@ impl World {
         lru: &mut mglru::Lru,
     ) -> Started {
         let arena = self.attached(id).arena.clone();
-        let Backing::Store(store) = &arena.backing else { return Started::NotNow };
+        let Backing::Store(store) = &arena.backing else { unreachable!("only stores are flushed") };
         let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
             return self.write_now(&arena, first, lru);
         };
@@ -131,7 +136,7 @@ impl World {
         let nr_pages = self.snapshot(&arena, first, most, buffer, lru);
         if nr_pages == 0 {
             self.writer.ring.give_back(buffer);
-            return Started::NotNow;
+            return self.why_not(&arena, first, lru);
         }
         let what = Writing { arena: id, first, nr_pages, slot: None, number: 0 };
         self.writer.queue(queue.fd, buffer, what, queue.base + arena.offset(first));
@@ -180,11 +185,17 @@ impl World {
         }
     }
 
+    fn why_not(&self, arena: &Arena, page: u32, lru: &mglru::Lru) -> Started {
+        let folio = self.attached(arena.id).entries.folio(page);
+        let underway = folio.is_some_and(|f| lru.folios()[f].flags.has(Bit::WRITEBACK));
+        if underway { Started::Underway } else { Started::Again }
+    }
+
     /// Writes one page that cannot be queued: of a store without a descriptor, or the last of a
     /// file that does not end with a whole one.
     fn write_now(&mut self, arena: &Arena, page: u32, lru: &mut mglru::Lru) -> Started {
         if !self.lock_dirty(arena, page, lru) {
-            return Started::NotNow;
+            return self.why_not(arena, page, lru);
         }
         let Backing::Store(store) = &arena.backing else { unreachable!("only stores are written") };
         arena.uffd.protect(arena.view.pages(page, 1)).expect("an arena's page");
@@ -200,7 +211,7 @@ impl World {
             Err(error) => {
                 unlock(arena, page, Presence::Dirty);
                 arena.note_error(&error);
-                Started::NotNow
+                Started::Failed
             }
         }
     }

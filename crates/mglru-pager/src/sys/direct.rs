@@ -16,6 +16,8 @@ pub struct Buffer {
 
 // SAFETY: a buffer owns its memory.
 unsafe impl Send for Buffer {}
+// SAFETY: as above; shared it is only read.
+unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// `len` bytes, a multiple of the page size.

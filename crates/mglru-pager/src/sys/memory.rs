@@ -99,13 +99,20 @@ impl View {
         self.advise(span, libc::MADV_DONTNEED)
     }
 
+    /// Stores a byte, as a program would.
+    pub fn store_byte(&self, offset: usize, byte: u8) {
+        assert!(offset < self.len);
+        // SAFETY: in bounds; the caller owns the view, and nobody borrows from it.
+        unsafe { self.start.add(offset).write_volatile(byte) };
+    }
+
     /// Makes the pages of a span present, through their faults.
     pub fn populate(&self, span: Span) -> io::Result<()> {
         self.advise(span, libc::MADV_POPULATE_READ)
     }
 
     fn advise(&self, span: Span, advice: libc::c_int) -> io::Result<()> {
-        // SAFETY: the span lies in this view; no advice given here changes what shared memory holds.
+        // SAFETY: the span lies in this view, and no advice given here changes what it holds.
         checked(unsafe { libc::madvise(span.start as *mut _, span.len as usize, advice) }).map(drop)
     }
 }

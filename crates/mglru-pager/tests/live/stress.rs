@@ -1,15 +1,15 @@
 //! No store is lost: counters on pages, incremented by racing threads while pages come and go.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{MIB, PAGE, content, file_of, pager};
 use mglru_pager::{Advice, Pager};
 
-/// How long each stress runs.
-fn span() -> Duration {
-    let seconds = std::env::var("MGLRU_PAGER_STRESS").ok().and_then(|s| s.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(3))
+/// Increments of each thread.
+fn stores() -> u32 {
+    let stores = std::env::var("MGLRU_PAGER_STORES").ok().and_then(|n| n.parse().ok());
+    stores.unwrap_or(5_000)
 }
 
 /// The counter at the head of a page.
@@ -24,26 +24,25 @@ fn counter(map: &[u8], page: usize) -> &AtomicU64 {
 fn race(pager: &Pager, map: &mut [u8], threads: u64, push: impl Fn() + Sync) -> Vec<u64> {
     let pages = map.len() / PAGE;
     let done: Vec<AtomicU64> = (0..pages).map(|_| AtomicU64::new(0)).collect();
-    let (map, end) = (&*map, Instant::now() + span());
+    let (map, left) = (&*map, AtomicU64::new(threads));
     std::thread::scope(|scope| {
         for seed in 0..threads {
-            let done = &done;
+            let (done, left) = (&done, &left);
             scope.spawn(move || {
                 let mut x = seed + 1;
-                while Instant::now() < end {
-                    for _ in 0..64 {
-                        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        // Two draws, one squared: some pages are hot, most are not.
-                        let r = (x >> 40) as usize % pages;
-                        let page = if x & 1 << 20 == 0 { r } else { r * r / pages };
-                        counter(map, page).fetch_add(1, Ordering::Relaxed);
-                        done[page].fetch_add(1, Ordering::Relaxed);
-                    }
+                for _ in 0..stores() {
+                    x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    // Two draws, one squared: some pages are hot, most are not.
+                    let r = (x >> 40) as usize % pages;
+                    let page = if x & 1 << 20 == 0 { r } else { r * r / pages };
+                    counter(map, page).fetch_add(1, Ordering::Relaxed);
+                    done[page].fetch_add(1, Ordering::Relaxed);
                 }
+                left.fetch_sub(1, Ordering::Relaxed);
             });
         }
         scope.spawn(|| {
-            while Instant::now() < end {
+            while left.load(Ordering::Relaxed) > 0 {
                 push();
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -58,7 +57,6 @@ fn verify(map: &[u8], expected: &[u64]) {
         .filter(|&p| counter(map, p).load(Ordering::Relaxed) != expected[p])
         .count();
     assert_eq!(wrong, 0, "pages with lost or repeated stores");
-    assert!(expected.iter().sum::<u64>() > 10_000, "the race has raced");
 }
 
 #[test]
@@ -69,7 +67,7 @@ fn anonymous_stores_survive_eviction() {
     let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
     verify(&map, &expected);
     let stat = root.stat().unwrap();
-    assert!(stat.get("pgsteal_anon").unwrap() > 2000, "{stat:?}");
+    assert!(stat.get("pgsteal_anon").unwrap() > 1000, "{stat:?}");
     println!("{} stores, {:?}", expected.iter().sum::<u64>(), map.stat());
 }
 
@@ -84,7 +82,7 @@ fn file_stores_survive_eviction_and_reach_the_file() {
     let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
     verify(&map, &expected);
     println!("{} stores, {:?}", expected.iter().sum::<u64>(), map.stat());
-    assert!(root.stat().unwrap().get("pgsteal_file").unwrap() > 2000);
+    assert!(root.stat().unwrap().get("pgsteal_file").unwrap() > 1000);
     map.flush().unwrap();
     drop(map);
     verify(&content(&file), &expected);

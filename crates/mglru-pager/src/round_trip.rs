@@ -1,0 +1,49 @@
+//! The least a fault can cost with a handler thread: the yardstick for the pager's own faults.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::sys::memory::{Memory, View};
+use crate::sys::uffd::{Message, Uffd};
+use crate::sys::wake::{self, Wake};
+use crate::sys::{PAGE, direct::Buffer};
+
+/// Times `n` first stores, each answered by a thread that does nothing but poll, read and copy.
+///
+/// # Errors
+/// The kernel refuses userfaultfd.
+pub fn raw_round_trip(n: usize) -> io::Result<Vec<Duration>> {
+    let len = n * PAGE;
+    let memory = Memory::new(len as u64)?;
+    let (view, uffd, wake) = (View::new(&memory, len)?, Uffd::open()?, Wake::new()?);
+    uffd.register(view.span())?;
+    let (over, zeros) = (AtomicBool::new(false), Buffer::new(PAGE)?);
+    std::thread::scope(|scope| {
+        let handler = scope.spawn(|| answer(&uffd, &wake, &over, &zeros));
+        let times = (0..n as u32).map(|page| first_store(&view, page)).collect();
+        over.store(true, Ordering::Release);
+        wake.ring();
+        handler.join().expect("the handler does not panic")?;
+        Ok(times)
+    })
+}
+
+fn answer(uffd: &Uffd, wake: &Wake, over: &AtomicBool, zeros: &[u8]) -> io::Result<()> {
+    let mut messages = [Message::default(); 8];
+    while !over.load(Ordering::Acquire) {
+        wake::sleep([uffd.as_fd(), wake.as_fd()], None);
+        let n = uffd.read(&mut messages)?;
+        for fault in messages[..n].iter().filter_map(Message::fault) {
+            uffd.copy(fault.address, zeros, false)?;
+        }
+    }
+    Ok(())
+}
+
+fn first_store(view: &View, page: u32) -> Duration {
+    let begin = Instant::now();
+    view.store_byte(page as usize * PAGE, 1);
+    begin.elapsed()
+}
