@@ -218,7 +218,21 @@ impl Group {
     /// As [`Self::map`].
     #[allow(unsafe_code)]
     pub unsafe fn map_mut(&self, file: &File) -> Result<MappingMut, PagerError> {
-        let store = FileStore::new(file, true)?;
+        // SAFETY: the caller's own promise.
+        unsafe { self.map_file(file, true) }
+    }
+
+    /// As [`Self::map_mut`], of a file that may be read-only: then stores are for nothing, and
+    /// the next flush says so.
+    ///
+    /// # Errors
+    /// As [`Self::map`].
+    ///
+    /// # Safety
+    /// As [`Self::map`].
+    #[allow(unsafe_code)]
+    pub unsafe fn map_file(&self, file: &File, writable: bool) -> Result<MappingMut, PagerError> {
+        let store = FileStore::new(file, writable)?;
         let len = usize_of(store.len())?;
         self.map_backing(len, Backing::Store(Arc::new(store))).map(MappingMut::new)
     }

@@ -15,6 +15,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crate::arena::Arena;
+use crate::own::as_own;
 use crate::pages::Presence;
 use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
@@ -77,7 +78,7 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
     };
-    Builder::new().name("mglru-fault".into()).spawn(move || handler.run())
+    Builder::new().name("mglru-fault".into()).spawn(move || as_own(|| handler.run()))
 }
 
 impl Handler {

@@ -251,6 +251,15 @@ impl MappingMut {
         self.flush_range(0..self.mapped.len)
     }
 
+    /// Returns when all stores made before to a range of bytes are in the store, durable or not:
+    /// who reads the store sees them.
+    ///
+    /// # Errors
+    /// As [`Self::flush_range`].
+    pub fn write_back_range(&self, range: Range<usize>) -> Result<(), PagerError> {
+        self.mapped.write_back(&range)
+    }
+
     /// As [`Self::flush`], for a range of bytes.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use mglru::{Config, Entry, Lru, MemcgId, NodeId, Zone};
 use crate::account::Account;
 use crate::arena::{Access, Event};
 use crate::error::PagerError;
+use crate::own::as_own;
 use crate::pages::Presence;
 use crate::swap::Swap;
 use crate::sys::wake::{self, Wake};
@@ -114,7 +115,8 @@ pub fn start(
         posted: Vec::new(),
         next_sweep: SWEEP.as_nanos() as u64,
     };
-    let thread = Builder::new().name("mglru-policy".into()).spawn(move || policy.run())?;
+    let thread =
+        Builder::new().name("mglru-policy".into()).spawn(move || as_own(|| policy.run()))?;
     Ok((shared, thread))
 }
 

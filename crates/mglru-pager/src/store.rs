@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
 
-use crate::sys::{PAGE, direct};
+use crate::sys::{PAGE, direct, raw};
 
 /// Backing for a mapping. Pages are read and written whole, at offsets that are multiples of
 /// 4096; only the last may be short.
@@ -63,7 +62,7 @@ impl FileStore {
     /// It cannot be opened again, read for a private mapping or written for a shared one.
     pub fn new(file: &File, writable: bool) -> io::Result<Self> {
         if writable {
-            file.sync_data()?;
+            raw::sync_data(file.as_fd())?;
         }
         direct::forget_cached(file)?;
         let len = file.metadata()?.len();
@@ -83,25 +82,16 @@ impl FileStore {
 
 impl Store for FileStore {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut done = 0;
-        while done < out.len() {
-            let n = self.buffered.read_at(&mut out[done..], offset + done as u64)?;
-            if n == 0 {
-                out[done..].fill(0);
-                break;
-            }
-            done += n;
-        }
-        Ok(())
+        raw::read_all(self.buffered.as_fd(), out, offset)
     }
 
     fn write_at(&self, offset: u64, content: &[u8]) -> io::Result<()> {
         let len = self.len.saturating_sub(offset).min(content.len() as u64);
-        self.buffered.write_all_at(&content[..len as usize], offset)
+        raw::write_all(self.buffered.as_fd(), &content[..len as usize], offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.buffered.sync_data()
+        raw::sync_data(self.buffered.as_fd())
     }
 
     fn queue(&self) -> Option<Queue<'_>> {

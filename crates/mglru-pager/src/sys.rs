@@ -5,6 +5,7 @@ pub mod clock;
 pub mod direct;
 pub mod memory;
 pub mod pagemap;
+pub mod raw;
 pub mod ring;
 pub mod uffd;
 pub mod wake;

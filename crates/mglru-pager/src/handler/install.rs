@@ -9,6 +9,7 @@ use crate::account::PAGE_COST;
 use crate::arena::{Arena, Event};
 use crate::pages::Presence;
 use crate::sys::direct::Buffer;
+use crate::sys::raw;
 
 /// What installs the pages of one arena.
 pub(super) struct Installer {
@@ -110,7 +111,7 @@ impl Installer {
     /// is told and stopped: zeros in place of data would be a lie.
     fn poison(&self, page: u32) -> Presence {
         if let Err(error) = self.arena.uffd.poison(self.arena.view.pages(page, 1)) {
-            eprintln!("mglru-pager: page {page} is lost and cannot be poisoned: {error}");
+            raw::say(&format!("page {page} is lost and cannot be poisoned: {error}"));
             std::process::abort();
         }
         Presence::Poisoned

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Touch;
 use crate::arena::Arena;
+use crate::sys::raw;
 
 /// A fault that waits longer is reported, once.
 const STUCK: Duration = Duration::from_secs(10);
@@ -71,11 +72,11 @@ impl Waiting {
         }
         self.reported = true;
         let Entry { touch, why } = self.entries[0];
-        eprintln!(
-            "mglru-pager: {} faults of {} wait since over {} s, the first for {why:?}: {touch:?}",
+        raw::say(&format!(
+            "{} faults of {} wait since over {} s, the first for {why:?}: {touch:?}",
             self.entries.len(),
             arena.account.path,
             STUCK.as_secs(),
-        );
+        ));
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::checked;
+use super::{checked, raw};
 
 /// Zeroed, page-aligned memory that takes room only where it was written to.
 #[derive(Debug)]
@@ -24,21 +24,19 @@ impl Buffer {
     pub fn new(len: usize) -> io::Result<Self> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the range is the mapping just made. Small buffers must not grow to huge pages.
-        unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
-        Ok(Self { start: start.cast(), len })
+        let start = raw::map(len, prot, flags, None)?;
+        // SAFETY: the range is the mapping just made. Small buffers must not grow to huge pages;
+        // a kernel that has none refuses, which is as good.
+        let _ = unsafe { raw::advise(start, len, libc::MADV_NOHUGEPAGE) };
+        Ok(Self { start, len })
     }
 
     /// Gives back what a range of whole pages holds; it reads as zeros again.
     pub fn release(&mut self, range: std::ops::Range<usize>) {
         let pages = &mut self[range];
         // SAFETY: the range lies in the mapping, which is ours and borrowed mutably.
-        unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+        let released = unsafe { raw::advise(pages.as_mut_ptr(), pages.len(), libc::MADV_DONTNEED) };
+        released.expect("private memory can be released");
     }
 
     /// Its first byte, for the kernel to read or write.
@@ -65,7 +63,7 @@ impl std::ops::DerefMut for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and borrowed by nobody.
-        unsafe { libc::munmap(self.start.cast(), self.len) };
+        unsafe { raw::unmap(self.start, self.len) };
     }
 }
 

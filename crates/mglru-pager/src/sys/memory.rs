@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
 
 use super::uffd::Span;
-use super::{PAGE, checked};
+use super::{PAGE, checked, raw};
 
 /// The pages of an arena, resident or not.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ impl Memory {
 
     /// Reads resident pages.
     pub fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(out, offset)
+        raw::read_all(self.0.as_fd(), out, offset)
     }
 
     /// Makes pages resident without mapping them.
     pub fn write(&self, offset: u64, content: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(content, offset)
+        raw::write_all(self.0.as_fd(), content, offset)
     }
 
     /// Gives pages back, in all views.
@@ -63,13 +63,8 @@ impl View {
     /// Maps all of `memory`. Children of a fork do not inherit it: they would share it.
     pub fn new(memory: &Memory, len: usize) -> io::Result<Self> {
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let fd = memory.0.as_raw_fd();
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, fd, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let view = Self { start: start.cast(), len };
+        let start = raw::map(len, prot, flags, Some(memory.0.as_fd()))?;
+        let view = Self { start, len };
         view.advise(view.span(), libc::MADV_DONTFORK)?;
         Ok(view)
     }
@@ -113,13 +108,13 @@ impl View {
 
     fn advise(&self, span: Span, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the span lies in this view, and no advice given here changes what it holds.
-        checked(unsafe { libc::madvise(span.start as *mut _, span.len as usize, advice) }).map(drop)
+        unsafe { raw::advise(span.start as *mut u8, span.len as usize, advice) }
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nobody borrows from it any more.
-        unsafe { libc::munmap(self.start.cast(), self.len) };
+        unsafe { raw::unmap(self.start, self.len) };
     }
 }

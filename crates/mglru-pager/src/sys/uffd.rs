@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::{PAGE, checked};
+use super::{PAGE, checked, raw};
 
 /// Both kinds of write protection of shared memory, and what a fault was for.
 const FEATURES: u64 = FEATURE_WP | FEATURE_MISSING_SHMEM | FEATURE_WP_SHMEM;
@@ -208,16 +208,15 @@ impl Uffd {
 
     /// Reads what has come; 0 when there is nothing.
     pub fn read(&self, messages: &mut [Message]) -> io::Result<usize> {
-        let bytes = size_of_val(messages);
-        // SAFETY: the buffer is `bytes` long and any bit pattern is a `Message`.
-        let got = unsafe { libc::read(self.fd.as_raw_fd(), messages.as_mut_ptr().cast(), bytes) };
-        if got >= 0 {
-            return Ok(got as usize / size_of::<Message>());
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
-            _ => Err(error),
+        let (start, len) = (messages.as_mut_ptr().cast::<u8>(), size_of_val(messages));
+        // SAFETY: the same memory as bytes; any bit pattern is a `Message`.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(start, len) };
+        match raw::read(self.fd.as_fd(), bytes) {
+            Ok(got) => Ok(got / size_of::<Message>()),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            },
         }
     }
 

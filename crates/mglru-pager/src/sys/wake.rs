@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::checked;
+use super::{checked, raw};
 
 /// Wakes the one thread that sleeps on it.
 #[derive(Debug)]
@@ -29,17 +29,16 @@ impl Wake {
         if self.rung.swap(true, Ordering::AcqRel) {
             return;
         }
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: the buffer is eight bytes. A full counter has rung already.
-        unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        // A full counter has rung already.
+        let _ = raw::write(self.fd.as_fd(), &1u64.to_ne_bytes());
     }
 
     /// Forgets that it was rung, and tells whether it was. The sleeper calls this when it gets up,
     /// before it looks for work: a ring that comes between is for work it will see.
     pub fn hush(&self) -> bool {
         let mut count = [0u8; 8];
-        // SAFETY: the buffer is eight bytes. A ring whose write comes late wakes once in vain.
-        unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        // Nothing to read is fine. A ring whose write comes late wakes once in vain.
+        let _ = raw::read(self.fd.as_fd(), &mut count);
         self.rung.swap(false, Ordering::AcqRel)
     }
 }

@@ -1,0 +1,323 @@
+//! The functions of the C library that this library stands in for.
+//!
+//! Each asks first whether anything is managed at all; a call that does not concern a managed
+//! file goes on to the C library (mappings: to the kernel) as it came.
+
+use std::ops::Range;
+
+use libc::{c_char, c_int, c_void, off_t, size_t, ssize_t};
+use mglru_pager::Advice;
+use mglru_pager::own::{self, as_own};
+
+use crate::managed::{Managed, Mapped, any, table};
+use crate::next::next;
+use crate::{fork, settings};
+
+fn set_errno(errno: c_int) {
+    // SAFETY: the location is this thread's own.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Shared, readable, anywhere, long enough: what a page cache would hold.
+fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
+    let shared = flags & libc::MAP_TYPE == libc::MAP_SHARED;
+    let plain = prot & (libc::PROT_READ | libc::PROT_EXEC) == libc::PROT_READ;
+    let anywhere = address.is_null() && flags & (libc::MAP_FIXED | libc::MAP_ANONYMOUS) == 0;
+    let wanted = shared && plain && anywhere && fd >= 0 && !own::is_own();
+    wanted && len >= settings::least()
+}
+
+/// Stands in for mmap(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    len: size_t,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    if concerns(address, len, prot, flags, fd) && offset % 4096 == 0 && offset >= 0 {
+        fork::prepare();
+        let mapped = as_own(|| table().map(fd, offset as usize, len));
+        match mapped {
+            Mapped::At(start) => return start.cast(),
+            Mapped::No => {}
+            Mapped::Refused(errno) => {
+                set_errno(errno);
+                return libc::MAP_FAILED;
+            }
+        }
+    }
+    // SAFETY: the caller's own arguments.
+    unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) as *mut c_void }
+}
+
+/// Stands in for mmap64(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    len: size_t,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: off_t,
+) -> *mut c_void {
+    // SAFETY: the caller's own arguments.
+    unsafe { mmap(address, len, prot, flags, fd, offset) }
+}
+
+fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
+    let start = address as usize;
+    start..start.saturating_add(len).next_multiple_of(4096)
+}
+
+/// Stands in for munmap(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
+    if any() {
+        let (managed, gone) = {
+            let mut table = table();
+            let managed = table.at(address as usize).is_some();
+            (managed, table.unmap(&addresses(address, len)))
+        };
+        as_own(|| drop(gone));
+        if managed {
+            return 0;
+        }
+    }
+    // SAFETY: the caller's own arguments.
+    unsafe { libc::syscall(libc::SYS_munmap, address, len) as c_int }
+}
+
+/// Does something to a managed file at an address; `None`: there is none.
+fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Option<T> {
+    if !any() {
+        return None;
+    }
+    as_own(|| table().at(address as usize).map(then))
+}
+
+/// The C library's answer to an outcome.
+fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
+    let Err(error) = result else { return 0 };
+    let errno = match &error {
+        mglru_pager::PagerError::Io(error) => error.raw_os_error().unwrap_or(libc::EIO),
+        _ => libc::EIO,
+    };
+    set_errno(errno);
+    -1
+}
+
+/// Stands in for msync(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) -> c_int {
+    let done = at(address, |managed| {
+        let range = managed.offsets(addresses(address, len));
+        if flags & libc::MS_SYNC == 0 {
+            return 0;
+        }
+        status(managed.map.flush_range(range))
+    });
+    // SAFETY: the caller's own arguments.
+    done.unwrap_or_else(|| unsafe { libc::syscall(libc::SYS_msync, address, len, flags) as c_int })
+}
+
+/// Stands in for madvise(3). A managed file's pages are not dropped on request: they cost only
+/// what the budget gives them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_int) -> c_int {
+    let done = at(address, |managed| {
+        let advice = match advice {
+            libc::MADV_NORMAL => Advice::Normal,
+            libc::MADV_RANDOM => Advice::Random,
+            libc::MADV_SEQUENTIAL => Advice::Sequential,
+            libc::MADV_COLD => Advice::Cold,
+            libc::MADV_PAGEOUT => Advice::PageOut,
+            _ => return 0,
+        };
+        let range = managed.offsets(addresses(address, len));
+        status(managed.map.advise_range(advice, range))
+    });
+    done.unwrap_or_else(|| {
+        // SAFETY: the caller's own arguments.
+        unsafe { libc::syscall(libc::SYS_madvise, address, len, advice) as c_int }
+    })
+}
+
+/// Stands in for posix_madvise(3), whose advice has the same numbers but answers with an errno.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: size_t, advice: c_int) -> c_int {
+    if advice == libc::POSIX_MADV_DONTNEED {
+        return 0;
+    }
+    // SAFETY: the caller's own arguments.
+    let failed = unsafe { madvise(address, len, advice) } == -1;
+    // SAFETY: the location is this thread's own.
+    if failed { unsafe { *libc::__errno_location() } } else { 0 }
+}
+
+/// What a transfer of `len` bytes at `offset` (or at the descriptor's own) covers.
+fn covered(fd: c_int, offset: Option<off_t>, len: size_t) -> Range<usize> {
+    // SAFETY: takes numbers.
+    let at = offset.unwrap_or_else(|| unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) });
+    let start = at.max(0) as usize;
+    start..start.saturating_add(len)
+}
+
+/// The file is about to be read through a descriptor: stores must be in it.
+fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
+    if !any() {
+        return;
+    }
+    if let Some(managed) = table().of(fd) {
+        let all = covered(fd, offset, len);
+        let range = all.start.min(managed.map.len())..all.end.min(managed.map.len());
+        // The pages stay dirty; fsync and msync report it.
+        let _ = managed.map.write_back_range(range);
+    }
+}
+
+/// The file is written through a descriptor: stores before it are in the file, and loads after it
+/// see it.
+fn around_write(
+    fd: c_int,
+    offset: Option<off_t>,
+    len: size_t,
+    write: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    if !any() {
+        return write();
+    }
+    let mut table = table();
+    let Some(managed) = table.of(fd) else {
+        drop(table);
+        return write();
+    };
+    let all = covered(fd, offset, len);
+    let page = |at: usize| at.min(managed.map.len());
+    let range = page(all.start)..page(all.end);
+    let _ = managed.map.write_back_range(range.clone());
+    let wrote = write();
+    managed.forget(range);
+    wrote
+}
+
+type Read = unsafe extern "C" fn(c_int, *mut c_void, size_t) -> ssize_t;
+type ReadAt = unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t;
+type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
+type WriteAt = unsafe extern "C" fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
+type OnFd = unsafe extern "C" fn(c_int) -> c_int;
+type Truncate = unsafe extern "C" fn(c_int, off_t) -> c_int;
+type Exit = unsafe extern "C" fn(c_int) -> !;
+type Exec =
+    unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+
+/// Stands in for read(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, len: size_t) -> ssize_t {
+    before_read(fd, None, len);
+    next!(read(fd, to, len) as Read)
+}
+
+/// Stands in for pread(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pread(fd: c_int, to: *mut c_void, len: size_t, at: off_t) -> ssize_t {
+    before_read(fd, Some(at), len);
+    next!(pread(fd, to, len, at) as ReadAt)
+}
+
+/// Stands in for pread64(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pread64(fd: c_int, to: *mut c_void, len: size_t, at: off_t) -> ssize_t {
+    before_read(fd, Some(at), len);
+    next!(pread64(fd, to, len, at) as ReadAt)
+}
+
+/// Stands in for write(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, len: size_t) -> ssize_t {
+    around_write(fd, None, len, || next!(write(fd, from, len) as Write))
+}
+
+/// Stands in for pwrite(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pwrite(fd: c_int, from: *const c_void, len: size_t, at: off_t) -> ssize_t {
+    around_write(fd, Some(at), len, || next!(pwrite(fd, from, len, at) as WriteAt))
+}
+
+/// Stands in for pwrite64(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pwrite64(
+    fd: c_int,
+    from: *const c_void,
+    len: size_t,
+    at: off_t,
+) -> ssize_t {
+    around_write(fd, Some(at), len, || next!(pwrite64(fd, from, len, at) as WriteAt))
+}
+
+/// Stands in for fsync(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    if let Some(failed) = flushed(fd) {
+        return failed;
+    }
+    next!(fsync(fd) as OnFd)
+}
+
+/// Stands in for fdatasync(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    if let Some(failed) = flushed(fd) {
+        return failed;
+    }
+    next!(fdatasync(fd) as OnFd)
+}
+
+/// Makes stores to a managed file durable; the answer, if that failed.
+fn flushed(fd: c_int) -> Option<c_int> {
+    if !any() {
+        return None;
+    }
+    let done = table().of(fd).map(|managed| status(managed.map.flush()));
+    done.filter(|&status| status != 0)
+}
+
+/// Stands in for ftruncate(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftruncate(fd: c_int, len: off_t) -> c_int {
+    truncated(fd, len, || next!(ftruncate(fd, len) as Truncate))
+}
+
+/// Stands in for ftruncate64(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ftruncate64(fd: c_int, len: off_t) -> c_int {
+    truncated(fd, len, || next!(ftruncate64(fd, len) as Truncate))
+}
+
+fn truncated(fd: c_int, len: off_t, truncate: impl FnOnce() -> c_int) -> c_int {
+    around_write(fd, Some(len), usize::MAX, || truncate() as ssize_t) as c_int
+}
+
+/// Stands in for _exit(2), which runs no handlers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(code: c_int) -> ! {
+    if any() {
+        table().write_back();
+    }
+    next!(_exit(code) as Exit)
+}
+
+/// Stands in for execve(2): mappings end with the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execve(
+    path: *const c_char,
+    args: *const *const c_char,
+    env: *const *const c_char,
+) -> c_int {
+    if any() {
+        table().write_back();
+    }
+    next!(execve(path, args, env) as Exec)
+}

@@ -1,0 +1,60 @@
+//! A forked child has the memory of its parent but not its pager. Managed files appear in it as
+//! they were at the fork, read-only: a store is SIGSEGV rather than lost.
+
+use std::cell::RefCell;
+use std::os::fd::AsRawFd;
+use std::sync::{MutexGuard, Once};
+
+use crate::managed::{Table, table};
+
+thread_local! {
+    /// The table, locked from before the fork until after it.
+    static HELD: RefCell<Option<MutexGuard<'static, Table>>> = const { RefCell::new(None) };
+}
+
+/// Has forks and the end of the process handled, from the first call on.
+pub fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the functions live as long as the process.
+        unsafe {
+            libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
+            libc::atexit(at_exit);
+        }
+    });
+}
+
+extern "C" fn before() {
+    let table = table();
+    table.write_back();
+    HELD.with(|held| *held.borrow_mut() = Some(table));
+}
+
+extern "C" fn in_parent() {
+    HELD.with(|held| held.borrow_mut().take());
+}
+
+extern "C" fn in_child() {
+    let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
+    for managed in table.files() {
+        let (span, fd) = (managed.span(), managed.file.as_raw_fd());
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: the range was the parent's view of this file, which the child did not inherit.
+        unsafe {
+            libc::syscall(
+                libc::SYS_mmap,
+                span.start,
+                span.len(),
+                libc::PROT_READ,
+                flags,
+                fd,
+                0usize,
+            )
+        };
+    }
+    table.abandon();
+}
+
+extern "C" fn at_exit() {
+    table().write_back();
+}

@@ -1,0 +1,16 @@
+//! What `mglru exec` preloads: shared file mappings of an unmodified program become mappings of a
+//! pager within its own process, under one byte budget.
+//!
+//! The functions in `calls` stand in for the C library's. They keep what a page cache promises
+//! within the process: `read` sees what was stored, `write` is seen by loads, `fsync` and `msync`
+//! make both durable. Two mappings of one file share their addresses.
+//!
+//! Not kept, and said so: other processes see stores when they are written back, not at once;
+//! stores since the last write-back are lost when the process is killed; a forked child sees
+//! managed files as they were and read-only.
+
+mod calls;
+mod fork;
+mod managed;
+mod next;
+mod settings;

@@ -1,0 +1,150 @@
+//! A program under the preload library: this test again, in a child. Needs what the pager needs;
+//! where that is refused the test says so and is skipped.
+
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use mglru_pager::{launch, probe};
+
+const PAGE: usize = 4096;
+const PAGES: usize = 4096;
+const CHILD: &str = "MGLRU_PRELOAD_TEST_FILE";
+
+/// The library, built with this test: two levels up from it.
+fn library() -> std::path::PathBuf {
+    let me = std::env::current_exe().unwrap();
+    me.parent().and_then(Path::parent).unwrap().join("libmglru_preload.so")
+}
+
+fn child(test: &str, file: &Path) -> Command {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    child.env("LD_PRELOAD", library()).env(launch::ENV_MAX, (6 << 20).to_string());
+    child.env(CHILD, file);
+    child
+}
+
+/// Runs `test` once more under the library; `None` in the child, or where it cannot run.
+fn parent(test: &str) -> Option<(tempfile::NamedTempFile, String)> {
+    if std::env::var_os(CHILD).is_some() {
+        return None;
+    }
+    if let Some(fact) = probe().into_iter().find(|fact| fact.required && !fact.ok) {
+        println!("skipped: {} ({})", fact.detail, fact.fix);
+        return None;
+    }
+    let file = tempfile::NamedTempFile::new_in(".").unwrap();
+    file.as_file().set_len((PAGES * PAGE) as u64).unwrap();
+    let output = child(test, file.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stdout));
+    Some((file, text))
+}
+
+fn open() -> Option<File> {
+    let path = std::env::var_os(CHILD)?;
+    Some(File::options().read(true).write(true).open(path).unwrap())
+}
+
+/// Maps all of it, as a C program would.
+fn map(file: &File) -> &'static mut [u8] {
+    let (prot, len) = (libc::PROT_READ | libc::PROT_WRITE, PAGES * PAGE);
+    let none = std::ptr::null_mut();
+    // SAFETY: a new mapping, used by this test alone until it is unmapped.
+    unsafe {
+        let start = libc::mmap(none, len, prot, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        std::slice::from_raw_parts_mut(start.cast(), len)
+    }
+}
+
+fn unmap(map: &'static mut [u8]) {
+    // SAFETY: it was mapped by this test and is not used again.
+    assert_eq!(unsafe { libc::munmap(map.as_mut_ptr().cast(), map.len()) }, 0);
+}
+
+/// Is the pager at work in this process?
+fn is_managed() -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.contains("memfd:mglru")
+}
+
+fn stamp(map: &mut [u8], salt: u8) {
+    (0..PAGES).for_each(|p| map[p * PAGE + p % PAGE] = (p as u8) ^ salt);
+}
+
+fn is_stamped(content: &[u8], salt: u8) -> bool {
+    (0..PAGES).all(|p| content[p * PAGE + p % PAGE] == (p as u8) ^ salt)
+}
+
+#[test]
+fn stores_reach_the_file_through_every_door() {
+    if let Some((file, _)) = parent("stores_reach_the_file_through_every_door") {
+        return assert!(is_stamped(&std::fs::read(file.path()).unwrap(), 0x33));
+    }
+    let Some(mut file) = open() else { return };
+    let memory = map(&file);
+    assert!(is_managed());
+    stamp(memory, 0x11);
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).unwrap();
+    assert!(is_stamped(&content, 0x11), "read(2) sees stores");
+    stamp(&mut content, 0x22);
+    file.rewind().unwrap();
+    file.write_all(&content).unwrap();
+    assert!(is_stamped(memory, 0x22), "loads see write(2)");
+    file.write_all_at(&[7], 9 * PAGE as u64 + 100).unwrap();
+    assert_eq!(memory[9 * PAGE + 100], 7);
+    memory[9 * PAGE + 100] = 0;
+    file.sync_all().unwrap();
+    unmap(memory);
+    assert!(!is_managed(), "the last unmapping ends it");
+    let again = map(&file);
+    assert!(is_stamped(again, 0x22));
+    stamp(again, 0x33);
+    // Left mapped and dirty: the end of the process writes it.
+}
+
+#[test]
+fn a_forked_child_sees_the_file_as_it_was() {
+    if let Some((file, _)) = parent("a_forked_child_sees_the_file_as_it_was") {
+        return assert!(is_stamped(&std::fs::read(file.path()).unwrap(), 0x55));
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    assert!(is_managed());
+    stamp(memory, 0x44);
+    // SAFETY: the child only reads memory and leaves.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let code = i32::from(!is_stamped(memory, 0x44));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child above.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child saw every store");
+    assert!(is_stamped(memory, 0x44), "and the parent lost none");
+    stamp(memory, 0x55);
+}
+
+#[test]
+fn a_second_process_is_refused_what_a_first_manages() {
+    if parent("a_second_process_is_refused_what_a_first_manages").is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    stamp(memory, 1);
+    let path = std::env::var_os(CHILD).unwrap();
+    let test = "stores_reach_the_file_through_every_door";
+    let output = child(test, Path::new(&path)).output().unwrap();
+    assert!(!output.status.success());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("another process manages a file"), "{text}");
+}

@@ -1,0 +1,177 @@
+//! Starting an unmodified program under a budget: which programs can be, and how.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `memory.max` of the program, bytes.
+pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";
+/// `memory.high`, bytes.
+pub const ENV_HIGH: &str = "MGLRU_MEMORY_HIGH";
+/// Shorter mappings are left to the kernel, bytes.
+pub const ENV_LEAST: &str = "MGLRU_LEAST_MAPPING";
+/// What [`ENV_LEAST`] is unless set.
+pub const LEAST: usize = 1 << 20;
+/// Where the preload library is, if not beside the program that launches.
+pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
+
+const LIBRARY: &str = "libmglru_preload.so";
+const SETUID: u32 = 0o6000;
+const PT_INTERP: u32 = 3;
+
+/// Why a program cannot be launched.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// No such program.
+    #[error("`{0}` is not a program in PATH")]
+    NotFound(String),
+    /// It does not load libraries.
+    #[error("`{0}` is statically linked: its mappings cannot be managed")]
+    Static(PathBuf),
+    /// It makes system calls by itself.
+    #[error("`{0}` is a Go program: it maps memory without the C library")]
+    Go(PathBuf),
+    /// The loader ignores preloaded libraries for it.
+    #[error("`{0}` is set-uid or set-gid: it takes no preloaded library")]
+    SetUid(PathBuf),
+    /// It is not for this machine.
+    #[error("`{0}` is neither a 64-bit ELF program nor a script")]
+    NotElf(PathBuf),
+    /// The library that does it is missing.
+    #[error("{LIBRARY} is not at {0} (build it, or set {ENV_LIBRARY})")]
+    NoLibrary(PathBuf),
+    /// The program cannot be read.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+}
+
+/// A budget for a program's shared file mappings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Launch {
+    /// `memory.max`, bytes.
+    pub memory_max: Option<u64>,
+    /// `memory.high`, bytes.
+    pub memory_high: Option<u64>,
+    /// Shorter mappings are left to the kernel, bytes.
+    pub least: Option<u64>,
+}
+
+impl Launch {
+    /// The command that runs `program` under the budget; arguments are the caller's to add.
+    ///
+    /// # Errors
+    /// The program cannot be managed, or the preload library is missing.
+    pub fn command(&self, program: &str) -> Result<Command, LaunchError> {
+        let path = find(program)?;
+        check(&path)?;
+        let mut command = Command::new(&path);
+        let before = std::env::var("LD_PRELOAD").unwrap_or_default();
+        let preload = format!("{} {before}", library()?.display());
+        command.env("LD_PRELOAD", preload.trim_end());
+        let settings =
+            [(ENV_MAX, self.memory_max), (ENV_HIGH, self.memory_high), (ENV_LEAST, self.least)];
+        for (name, value) in settings {
+            value.map(|bytes| command.env(name, bytes.to_string()));
+        }
+        Ok(command)
+    }
+}
+
+fn find(program: &str) -> Result<PathBuf, LaunchError> {
+    let not_found = || LaunchError::NotFound(program.into());
+    if program.contains('/') {
+        let path = PathBuf::from(program);
+        return if path.is_file() { Ok(path) } else { Err(not_found()) };
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).map(|dir| dir.join(program)).find(|p| p.is_file());
+    found.ok_or_else(not_found)
+}
+
+fn library() -> Result<PathBuf, LaunchError> {
+    let beside = || {
+        let exe = std::env::current_exe().unwrap_or_default();
+        exe.with_file_name(LIBRARY)
+    };
+    let path = std::env::var_os(ENV_LIBRARY).map_or_else(beside, PathBuf::from);
+    if path.is_file() { Ok(path) } else { Err(LaunchError::NoLibrary(path)) }
+}
+
+/// Can the program be managed? Of a script, its interpreter.
+fn check(path: &Path) -> Result<(), LaunchError> {
+    let (mode, bytes) = read(path).map_err(|error| LaunchError::Io(path.into(), error))?;
+    if mode & SETUID != 0 {
+        return Err(LaunchError::SetUid(path.into()));
+    }
+    if let Some(script) = bytes.strip_prefix(b"#!") {
+        let line = script.split(|&b| b == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let interpreter = line.split_whitespace().next().unwrap_or_default();
+        return check(Path::new(interpreter));
+    }
+    match program_headers(&bytes) {
+        None => Err(LaunchError::NotElf(path.into())),
+        Some(types) if !types.contains(&PT_INTERP) => Err(LaunchError::Static(path.into())),
+        Some(_) if is_go(&bytes) => Err(LaunchError::Go(path.into())),
+        Some(_) => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> io::Result<(u32, Vec<u8>)> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((file.metadata()?.mode(), bytes))
+}
+
+/// The types of a 64-bit little-endian ELF file's program headers.
+fn program_headers(elf: &[u8]) -> Option<Vec<u32>> {
+    let half = |at: usize| Some(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?));
+    let word = |at: usize| Some(u32::from_le_bytes(elf.get(at..at + 4)?.try_into().ok()?));
+    if elf.get(..6)? != b"\x7fELF\x02\x01" {
+        return None;
+    }
+    let start = u64::from_le_bytes(elf.get(32..40)?.try_into().ok()?) as usize;
+    let (size, n) = (usize::from(half(54)?), usize::from(half(56)?));
+    (0..n).map(|nth| word(start.checked_add(nth * size)?)).collect()
+}
+
+/// The Go linker marks what it makes.
+fn is_go(elf: &[u8]) -> bool {
+    const MARK: &[u8] = b"\xff Go buildinf:";
+    elf.windows(MARK.len()).any(|window| window == MARK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_load_libraries_are_taken() {
+        assert!(check(&find("sh").unwrap()).is_ok());
+        let refused = find("no-such-program-here").unwrap_err().to_string();
+        assert_eq!(refused, "`no-such-program-here` is not a program in PATH");
+    }
+
+    #[test]
+    fn what_cannot_be_managed_is_refused_with_its_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p");
+        let refusal = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let text = check(&path).unwrap_err().to_string();
+            text.split('`').nth(2).unwrap().trim().to_string()
+        };
+        assert_eq!(refusal(b"hello"), "is neither a 64-bit ELF program nor a script");
+        let mut elf = vec![0u8; 64 + 56];
+        elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (elf[32], elf[54], elf[56], elf[64]) = (64, 56, 1, 1);
+        assert_eq!(refusal(&elf), "is statically linked: its mappings cannot be managed");
+        elf[64] = PT_INTERP as u8;
+        elf.extend_from_slice(b"\xff Go buildinf:");
+        assert_eq!(refusal(&elf), "is a Go program: it maps memory without the C library");
+        assert!(refusal(b"\x7fELF\x02\x01").contains("neither"), "cut short");
+    }
+}

@@ -1,0 +1,108 @@
+//! Calls that go to the kernel and nowhere else. Under `mglru exec` the C library's functions of
+//! these names are those of the preload library, which ask the pager: it must not ask itself.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// What the kernel answered.
+fn answer(result: libc::c_long) -> io::Result<usize> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
+}
+
+/// A new mapping at an address of the kernel's choice.
+pub fn map(
+    len: usize,
+    prot: libc::c_int,
+    flags: libc::c_int,
+    fd: Option<BorrowedFd<'_>>,
+) -> io::Result<*mut u8> {
+    let fd = fd.map_or(-1, |fd| fd.as_raw_fd());
+    let none = std::ptr::null_mut::<u8>();
+    // SAFETY: without MAP_FIXED nothing that is mapped changes.
+    let got = unsafe { libc::syscall(libc::SYS_mmap, none, len, prot, flags, fd, 0usize) };
+    answer(got).map(|start| start as *mut u8)
+}
+
+/// Takes a mapping away.
+///
+/// # Safety
+/// The range is a mapping of the caller's, and nobody borrows from it.
+pub unsafe fn unmap(start: *mut u8, len: usize) {
+    // SAFETY: as the caller promises. Ranges that were mapped can be unmapped.
+    unsafe { libc::syscall(libc::SYS_munmap, start, len) };
+}
+
+/// Advises the kernel on a range.
+///
+/// # Safety
+/// The advice does not change what anybody who borrows from the range sees.
+pub unsafe fn advise(start: *mut u8, len: usize, advice: libc::c_int) -> io::Result<()> {
+    // SAFETY: as the caller promises.
+    answer(unsafe { libc::syscall(libc::SYS_madvise, start, len, advice) }).map(drop)
+}
+
+/// Reads at an offset; less than asked for at the end.
+pub fn read_at(fd: BorrowedFd<'_>, out: &mut [u8], offset: u64) -> io::Result<usize> {
+    let (start, len) = (out.as_mut_ptr(), out.len());
+    // SAFETY: the buffer is `len` long.
+    answer(unsafe { libc::syscall(libc::SYS_pread64, fd.as_raw_fd(), start, len, offset) })
+}
+
+/// Reads what there is.
+pub fn read(fd: BorrowedFd<'_>, out: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is as long as it says.
+    answer(unsafe { libc::syscall(libc::SYS_read, fd.as_raw_fd(), out.as_mut_ptr(), out.len()) })
+}
+
+/// Writes what goes in at once.
+pub fn write(fd: BorrowedFd<'_>, content: &[u8]) -> io::Result<usize> {
+    let (start, len) = (content.as_ptr(), content.len());
+    // SAFETY: the buffer is as long as it says.
+    answer(unsafe { libc::syscall(libc::SYS_write, fd.as_raw_fd(), start, len) })
+}
+
+/// Says something to whoever runs the program.
+pub fn say(text: &str) {
+    let line = format!("mglru-pager: {text}\n");
+    // Nobody may listen.
+    let _ = write(io::stderr().as_fd(), line.as_bytes());
+}
+
+/// Fills the buffer from an offset on; what lies beyond the end is zeros.
+pub fn read_all(fd: BorrowedFd<'_>, out: &mut [u8], offset: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < out.len() {
+        match read_at(fd, &mut out[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    out[done..].fill(0);
+    Ok(())
+}
+
+/// Writes all of it at an offset.
+pub fn write_all(fd: BorrowedFd<'_>, content: &[u8], offset: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < content.len() {
+        let (rest, at) = (&content[done..], offset + done as u64);
+        let (start, len) = (rest.as_ptr(), rest.len());
+        // SAFETY: the buffer is `len` long.
+        let wrote = unsafe { libc::syscall(libc::SYS_pwrite64, fd.as_raw_fd(), start, len, at) };
+        match answer(wrote) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns when what was written is durable.
+pub fn sync_data(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes a number.
+    answer(unsafe { libc::syscall(libc::SYS_fdatasync, fd.as_raw_fd()) }).map(drop)
+}
