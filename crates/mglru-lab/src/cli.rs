@@ -8,6 +8,7 @@ mod control;
 mod doctor;
 mod list;
 mod run;
+mod run_all;
 mod show;
 mod trace;
 

@@ -1,7 +1,7 @@
 //! Counters a record may carry, with the kernel's names and units.
 
 /// Name and meaning of each; pages unless it says otherwise.
-pub const COUNTERS: [(&str, &str); 25] = [
+pub const COUNTERS: [(&str, &str); 28] = [
     ("pgpgin", "KiB read from devices"),
     ("pgpgout", "KiB written to devices"),
     ("pswpin", "pages swapped in"),
@@ -24,6 +24,9 @@ pub const COUNTERS: [(&str, &str); 25] = [
     ("nr_vmscan_immediate_reclaim", "folios under writeback marked for reclaim when it ends"),
     ("flusher_wakeups", "times reclaim woke the flushers"),
     ("throttle_congested", "times a reclaimer slept because of congestion"),
+    ("system_us", "processor time spent in the kernel, µs"),
+    ("reclaim_us", "time tasks spent in reclaim, µs"),
+    ("kswapd_us", "processor time of kswapd, µs"),
     ("oom_kill", "tasks killed for want of memory"),
     ("aging_passes", "generations opened"),
     ("zero_progress_reclaims", "reclaim calls that freed nothing"),

@@ -42,6 +42,9 @@ pub struct PublishedResult {
     pub metric: String,
     /// Document that reports it.
     pub seed_document: String,
+    /// Variant the published "after" is.
+    #[serde(skip)]
+    pub variant: String,
     /// Sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
@@ -55,6 +58,9 @@ pub struct PublishedResult {
     pub band: [f64; 2],
     /// Our ratio; null when it could not be measured.
     pub ours: Option<f64>,
+    /// 95 % interval of our ratio, 90 % where equality is tested; none for one pair.
+    #[serde(skip)]
+    pub interval: Option<[f64; 2]>,
     /// Pairs behind `ours`.
     pub n: usize,
     /// Verdict.
@@ -77,6 +83,9 @@ pub struct ControlResult {
     pub band: [f64; 2],
     /// What was found: a ratio, a mean or a share; null when it could not be measured.
     pub ours: Option<f64>,
+    /// 90 % interval, where equality is tested.
+    #[serde(skip)]
+    pub interval: Option<[f64; 2]>,
     /// Verdict.
     pub verdict: Verdict,
 }
@@ -89,12 +98,17 @@ pub fn published(plan: &Plan, table: &Table) -> Vec<PublishedResult> {
         PublishedResult {
             metric: p.metric.clone(),
             seed_document: p.document.clone(),
+            variant: p.variant.clone(),
             point: point.to_string(),
             before: p.before,
             after: p.after,
             ratio: p.ratio(),
             band: p.band(),
             ours: found.as_ref().and_then(|c| c.ratio),
+            interval: found.as_ref().and_then(|c| match p.direction() {
+                Direction::None => c.ci90,
+                _ => c.ci95,
+            }),
             n: found.as_ref().map_or(0, |c| c.n),
             verdict: found.map_or(Verdict::NotJudged, |c| change(p, &c)),
         }
@@ -113,6 +127,7 @@ pub fn controls(plan: &Plan, table: &Table) -> Vec<ControlResult> {
             point: point.to_string(),
             band,
             ours,
+            interval: None,
             verdict: match ours {
                 None => Verdict::NotJudged,
                 Some(x) if within(band, x) => Verdict::Reproduced,
@@ -134,6 +149,7 @@ pub fn neutral(plan: &Plan, table: &Table) -> Vec<ControlResult> {
             point: point.to_string(),
             band: expected.band,
             ours: found.as_ref().and_then(|c| c.ratio),
+            interval: found.as_ref().and_then(|c| c.ci90),
             verdict: found.map_or(Verdict::NotJudged, |c| equal(expected.band, &c)),
         }
     })

@@ -6,10 +6,12 @@
 pub mod expect;
 mod read;
 
+use serde::Deserialize;
 use toml::Table;
 
 pub use expect::{Control, Neutral, Published};
 
+use crate::scale;
 use crate::variant::Variant;
 
 /// Largest number of seeds a plan may ask for.
@@ -48,4 +50,28 @@ pub struct Plan {
     pub controls: Vec<Control>,
     /// Quantities expected to stay equal.
     pub neutral: Vec<Neutral>,
+    /// Why published figures are missed, where they are.
+    pub gap: String,
+    /// How `mglru run all` runs it.
+    pub all: Brief,
+}
+
+/// The part of a plan that a page of all plans runs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Brief {
+    /// Number of seeds; the plan's own when absent.
+    pub seeds: Option<u64>,
+    /// Scale; the plan's own when absent.
+    #[serde(deserialize_with = "scale::deserialize")]
+    pub scale: Option<f64>,
+    /// Variants by name; all when empty.
+    pub variants: Vec<String>,
+}
+
+impl Plan {
+    /// Does it answer to what somebody published?
+    pub fn is_judged(&self) -> bool {
+        !self.published.is_empty() || !self.neutral.is_empty()
+    }
 }

@@ -9,12 +9,21 @@ use crate::error::{Error, did_you_mean};
 use crate::plan::Plan;
 
 /// Plans compiled in, by name.
-pub const BUILT_IN: [(&str, &str); 10] = [
+pub const BUILT_IN: &[(&str, &str)] = &[
     ("quickstart", include_str!("../../../plans/quickstart.toml")),
     ("mongodb", include_str!("../../../plans/mongodb.toml")),
     ("fio-zipf", include_str!("../../../plans/fio-zipf.toml")),
     ("fio-zipf-advised", include_str!("../../../plans/fio-zipf-advised.toml")),
     ("fio-uniform", include_str!("../../../plans/fio-uniform.toml")),
+    ("chrome-node", include_str!("../../../plans/chrome-node.toml")),
+    ("mysql", include_str!("../../../plans/mysql.toml")),
+    ("kernel-build", include_str!("../../../plans/kernel-build.toml")),
+    ("memcached-bulk", include_str!("../../../plans/memcached-bulk.toml")),
+    ("postmark", include_str!("../../../plans/postmark.toml")),
+    ("fsmark", include_str!("../../../plans/fsmark.toml")),
+    ("dd", include_str!("../../../plans/dd.toml")),
+    ("android-launch", include_str!("../../../plans/android-launch.toml")),
+    ("android-heavy", include_str!("../../../plans/android-heavy.toml")),
     ("trace", include_str!("../../../plans/trace.toml")),
     ("vm-dd", include_str!("../../../plans/vm-dd.toml")),
     ("vm-aging-oom", include_str!("../../../plans/vm-aging-oom.toml")),

@@ -1,9 +1,11 @@
 //! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
 
 mod html;
+mod page;
 mod table;
 
 pub use html::html;
+pub use page::page;
 pub use table::{comparisons, list, misses, report};
 
 use serde::Serialize;

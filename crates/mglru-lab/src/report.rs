@@ -26,6 +26,9 @@ pub struct Report {
     pub neutral: Vec<ControlResult>,
     /// Verdict of the whole.
     pub verdict: Verdict,
+    /// Why published figures are missed, as the plan states it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub gap: String,
 }
 
 impl Report {
@@ -46,6 +49,7 @@ impl Report {
             controls,
             neutral,
             verdict,
+            gap: plan.gap.clone(),
             records,
         }
     }

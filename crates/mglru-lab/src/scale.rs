@@ -2,6 +2,7 @@
 //! batch sizes and thread counts do not, because the policies' constants were chosen for them. The
 //! machine and each workload know which of their keys are which; plans are written at scale 1.
 
+use serde::{Deserialize, Deserializer, de};
 use toml::Value;
 
 use crate::error::KeyError;
@@ -28,6 +29,12 @@ pub(crate) fn from_value(value: &Value) -> Result<f64, KeyError> {
         other => other.to_string(),
     };
     parse(&text).map_err(|problem| KeyError::value("scale", text, problem))
+}
+
+/// A key that may hold a scale.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let value = Value::deserialize(from)?;
+    from_value(&value).map(Some).map_err(de::Error::custom)
 }
 
 #[cfg(test)]

@@ -127,6 +127,9 @@ fn hash(plan: &Plan, backend: &str) -> Result<String, KeyError> {
     text += &dotted::canonical(&plan.sections);
     for variant in &plan.variants {
         text += &format!("variant {} = {} {:?}\n", variant.name, variant.base, variant.set);
+        for with in &variant.with {
+            text += &format!("with {} = {}\n", with.key, with.value);
+        }
     }
     for (key, path) in inputs(&plan.sections, &plan.variants) {
         text += &format!("content {}\n", content(key, &path)?);
@@ -210,15 +213,15 @@ fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, 
     let first = &plan.variants[0];
     let accepts = |table: &Table| backend.prepare(&resolve(table, plan)?, first).map(|_| ());
     let points = sweep::expand(&plan.sections, &accepts)?;
-    let points: Vec<(Arc<str>, Sections)> = points
-        .iter()
-        .map(|point| Ok((Arc::from(point.name.as_str()), resolve(&point.sections, plan)?)))
-        .collect::<Result<_, KeyError>>()?;
+    let points: Vec<(Arc<str>, Table)> =
+        points.into_iter().map(|point| (Arc::from(point.name.as_str()), point.sections)).collect();
     let mut runs = Vec::new();
     for variant in plan.variants.iter().cloned().map(Arc::new) {
         let jobs: Vec<Arc<dyn Job>> = points
             .iter()
-            .map(|(_, sections)| backend.prepare(sections, &variant))
+            .map(|(_, table)| {
+                backend.prepare(&resolve(&changed(table, &variant)?, plan)?, &variant)
+            })
             .collect::<Result<_, _>>()?;
         for &seed in &plan.seeds {
             for ((point, _), job) in points.iter().zip(&jobs) {
@@ -229,6 +232,18 @@ fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, 
         }
     }
     Ok(runs)
+}
+
+/// One point's tables with what a variant changes in them.
+fn changed(table: &Table, variant: &Variant) -> Result<Table, KeyError> {
+    let mut table = table.clone();
+    for set in &variant.with {
+        match dotted::get_mut(&mut table, &set.key) {
+            Some(value) => *value = set.value.clone(),
+            None => dotted::set(&mut table, set).map_err(|e| e.within("with"))?,
+        }
+    }
+    Ok(table)
 }
 
 /// One point's tables as the backend gets them, with limits read and scaled.

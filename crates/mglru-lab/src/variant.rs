@@ -1,10 +1,11 @@
-//! A variant: a named policy of the core, with switches on top.
+//! A variant: a named policy of the core, with switches on top, and for a control also with other
+//! keys of the plan (`with = { "workload.row_choice" = "uniform" }`).
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::dotted;
+use crate::dotted::{self, Assignment};
 use crate::error::KeyError;
 use crate::typed;
 
@@ -17,6 +18,8 @@ pub struct Variant {
     pub base: String,
     /// Keys set on top, in the order given.
     pub set: IndexMap<String, Value>,
+    /// Keys of `machine`, `groups` and `workload` that differ from the plan's.
+    pub with: Vec<Assignment>,
 }
 
 #[derive(Deserialize)]
@@ -26,12 +29,15 @@ struct AsTyped {
     base: Option<String>,
     #[serde(default)]
     set: Table,
+    #[serde(default)]
+    with: Table,
 }
 
 impl Variant {
     /// A variant of the core under its own name.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_string(), base: name.to_string(), set: IndexMap::new() }
+        let (name, base) = (name.to_string(), name.to_string());
+        Self { name, base, set: IndexMap::new(), with: Vec::new() }
     }
 
     /// One entry of a plan's `variants`: `"after"`, `"before+p10"` or
@@ -43,7 +49,8 @@ impl Variant {
                 let typed: AsTyped = typed::from_value(value.clone())?;
                 let base = typed.base.unwrap_or_else(|| typed.name.clone());
                 let set = dotted::flatten(&typed.set).into_iter().collect();
-                Ok(Self { name: typed.name, base, set })
+                let with = assignments(&typed.with)?;
+                Ok(Self { name: typed.name, base, set, with })
             }
             other => Err(KeyError::value("", other, "expected a name or a table")),
         }
@@ -68,6 +75,18 @@ impl Variant {
     }
 }
 
+/// The keys a control changes, which must be of a section that can differ between variants.
+fn assignments(with: &Table) -> Result<Vec<Assignment>, KeyError> {
+    let read = |(key, value): (String, Value)| match key.split_once('.') {
+        Some(("machine" | "groups" | "workload", _)) => Ok(Assignment { key, value }),
+        _ => {
+            let problem = "must be a key of machine, groups or workload";
+            Err(KeyError::key(format!("with.{key}"), problem))
+        }
+    };
+    dotted::flatten(with).into_iter().map(read).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +105,17 @@ mod tests {
         let table: Table = "name = \"x\"\nbase = \"before\"\nset = { p10 = true }".parse().unwrap();
         let v = Variant::from_value(&Value::Table(table)).unwrap();
         assert_eq!((v.base.as_str(), &v.set["p10"]), ("before", &Value::Boolean(true)));
+    }
+
+    #[test]
+    fn controls_change_keys_of_the_plan() {
+        let read = |with: &str| {
+            let table: Table = format!("name = \"before\"\n[with]\n{with}").parse().unwrap();
+            Variant::from_value(&Value::Table(table))
+        };
+        let with = read("workload.theta = 0.5").unwrap().with;
+        assert_eq!(with, ["workload.theta=0.5".parse().unwrap()]);
+        let error = read("seeds = 3").unwrap_err().to_string();
+        assert_eq!(error, "with.seeds: must be a key of machine, groups or workload");
     }
 }

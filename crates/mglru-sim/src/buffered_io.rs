@@ -178,18 +178,21 @@ impl Machine {
 
     /// Drops cached pages from `page` on, waiting for those that are being read or written.
     pub(crate) fn truncate(&mut self, t: usize, file: FileId, page: u64) -> Flow {
-        let cached = |machine: &Self| {
+        let cached = |machine: &Self, from: u64| {
             let cache = &machine.world.files[file as usize].cache;
-            cache.folios(page, u64::MAX).next()
+            cache.folios(from, u64::MAX).next()
         };
+        // Shadows of a large file are passed over once, not again for each page.
+        let mut from = page;
         self.world.writeback.files.truncate(file, page);
-        while let Some((index, folio)) = cached(self) {
+        while let Some((index, folio)) = cached(self, from) {
             let flags = self.lru.folios()[folio].flags;
             if flags.has_any([Bit::LOCKED, Bit::WRITEBACK]) {
                 self.wait_for(t, folio);
                 return Flow::Wait;
             }
             self.drop_cached(file, index, folio);
+            from = index + 1;
         }
         self.world.files[file as usize].cache.truncate(page);
         self.world.settle_nodes(file);

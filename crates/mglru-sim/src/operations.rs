@@ -106,7 +106,7 @@ impl Machine {
     pub(crate) fn compute(&mut self, t: usize, left: Nanos) -> Flow {
         let slice =
             if self.sched.is_ample(self.tasks.len()) { left } else { left.min(TIME_SLICE_NS) };
-        self.world.spend(slice);
+        self.world.now += slice;
         if slice == left {
             self.tasks[t].doing = Doing::Nothing;
         } else {

@@ -208,6 +208,7 @@ impl Machine {
             ("nr_written", world.writeback.nr_written),
             ("dirty_paused_us", world.writeback.paused / 1_000),
             ("oom_kill", self.oom_kills),
+            ("system_us", world.system_ns / 1_000),
             ("reclaim_us", self.reclaim_ns / 1_000),
             ("kswapd_us", self.kswapds.iter().map(|k| k.spent).sum::<u64>() / 1_000),
             ("lru_lock_wait_us", self.locks.waited / 1_000),

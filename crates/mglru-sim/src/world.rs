@@ -93,6 +93,8 @@ pub struct Events {
 pub struct World {
     /// The clock of whoever runs, ns.
     pub now: Nanos,
+    /// Processor time spent in the kernel so far, ns.
+    pub system_ns: Nanos,
     /// Processor time of each step.
     pub costs: Costs,
     /// What is mapped where.
@@ -136,6 +138,7 @@ impl World {
         let on_device = spec.swap.kind == SwapKind::Device;
         Self {
             now: 0,
+            system_ns: 0,
             costs: spec.costs.clone(),
             spaces: AddressSpaces::default(),
             files: place_files(layout),
@@ -242,10 +245,11 @@ impl World {
         if folio.is_mapped() { self.spaces.mapping(owner, 0) } else { None }
     }
 
-    /// Uses the processor.
+    /// Uses the processor for the kernel's work.
     #[inline]
     pub fn spend(&mut self, ns: Nanos) {
         self.now += ns;
+        self.system_ns += ns;
     }
 
     /// The group that an lruvec's folios are charged to.

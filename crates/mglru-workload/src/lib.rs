@@ -1,18 +1,28 @@
 //! Workloads: generators, job files, application models and traces, all as streams of [`Op`].
 
+pub mod android;
+pub mod chrome_node;
+pub mod dd;
 pub mod error;
 pub mod fio;
+pub mod fsmark;
 pub mod gray_zipf;
 pub mod job;
+pub mod kernel_build;
+pub mod lognormal;
+pub mod memcached;
 pub mod op;
 pub mod pages;
 pub mod permutation;
+pub mod postmark;
 pub mod reads_only;
 pub mod rng;
 pub mod sampler;
 pub mod scrambled;
+pub mod script;
 pub mod spec;
 pub mod string_hash;
+pub mod sysbench;
 pub mod touch;
 pub mod trace;
 pub mod wiredtiger;

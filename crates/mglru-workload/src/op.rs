@@ -321,4 +321,9 @@ pub trait Workload: Send {
     fn total_ops(&self) -> Option<u64> {
         None
     }
+
+    /// Upper ends of the latency classes a report counts, ns, rising; none where it counts none.
+    fn latency_edges_ns(&self) -> Vec<u64> {
+        Vec::new()
+    }
 }

@@ -8,6 +8,8 @@ use crate::op::{
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
+/// Bytes that one call of a program going over a file carries here.
+pub(crate) const CALL_BYTES: u64 = 8 * PAGE_BYTES;
 
 /// How pages are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -62,6 +64,16 @@ fn group_id(layout: &mut Layout, name: &str) -> GroupId {
         layout.groups.len() - 1
     });
     id as GroupId
+}
+
+/// The calls of a program that goes over the bytes `from..to` of a file.
+pub(crate) fn calls(from: u64, to: u64, mut call: impl FnMut(u64, u32)) {
+    let mut off = from;
+    while off < to {
+        let len = CALL_BYTES.min(to - off);
+        call(off, len as u32);
+        off += len;
+    }
 }
 
 /// A declared run of pages.

@@ -4,11 +4,20 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::android::{Android, AndroidParams};
+use crate::chrome_node::{ChromeNode, ChromeNodeParams};
+use crate::dd::{Dd, DdParams};
 use crate::error::{WorkloadError, in_range};
 use crate::fio::{FioParams, FioWorkload};
+use crate::fsmark::{Fsmark, FsmarkParams};
 use crate::job::{Job, JobWorkload};
+use crate::kernel_build::{KernelBuild, KernelBuildParams};
+use crate::memcached::{Memcached, MemcachedParams};
 use crate::op::Workload;
+use crate::postmark::{Postmark, PostmarkParams};
 use crate::reads_only::ReadsOnly;
+use crate::script::{Script, Scripted};
+use crate::sysbench::{Sysbench, SysbenchParams};
 use crate::touch::{TouchParams, TouchWorkload};
 use crate::trace::{Access, Format, TraceSpec, TraceWorkload, View};
 use crate::wiredtiger::{WiredTigerParams, WiredTigerWorkload};
@@ -19,14 +28,31 @@ const MIN_SCALE: f64 = 1.0 / 65_536.0;
 
 /// A workload's description, told apart by its key `kind`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
     /// MongoDB's storage engine under YCSB.
+    #[serde(rename = "wiredtiger")]
     WiredTiger(WiredTigerParams),
     /// YCSB on a flat store.
     Ycsb(StoreParams),
     /// fio jobs.
     Fio(FioParams),
+    /// Browsers and servers in many groups.
+    ChromeNode(ChromeNodeParams),
+    /// sysbench's oltp_read_only on InnoDB.
+    Sysbench(SysbenchParams),
+    /// make -j on a kernel tree in memory.
+    KernelBuild(KernelBuildParams),
+    /// memcached filled by memtier.
+    Memcached(MemcachedParams),
+    /// A mail server's files.
+    Postmark(PostmarkParams),
+    /// Files written by many threads.
+    Fsmark(FsmarkParams),
+    /// A large file written and copied.
+    Dd(DdParams),
+    /// A phone in use.
+    Android(Box<AndroidParams>),
     /// A program in the job language.
     Job(JobSource),
     /// Tasks touching one shared range.
@@ -152,6 +178,10 @@ fn read(path: &Path) -> Result<String, WorkloadError> {
         .map_err(|source| WorkloadError::Unreadable { path: path.to_owned(), source })
 }
 
+fn scripted(script: impl Script + 'static) -> Box<dyn Workload> {
+    Box::new(Scripted::new(script))
+}
+
 impl WorkloadSpec {
     /// Every kind, with what it is in a line.
     pub fn kinds() -> &'static [(&'static str, &'static str)] {
@@ -159,6 +189,14 @@ impl WorkloadSpec {
             ("wiredtiger", "MongoDB's storage engine under YCSB: own cache, eviction, checkpoints"),
             ("ycsb", "YCSB core workloads A to F on records in one flat file or memory"),
             ("fio", "fio-like jobs: blocks of files, uniform, sequential or zipf"),
+            ("chrome-node", "browsers and servers in many equal groups: who gets how much"),
+            ("sysbench", "oltp_read_only of sysbench on an InnoDB buffer pool in swapped memory"),
+            ("kernel-build", "make -j on a tree in memory: short-lived compilers and their heaps"),
+            ("memcached", "memcached set over and over by memtier: a cyclic scan with many heads"),
+            ("postmark", "PostMark: files created, read, appended to and deleted at random"),
+            ("fsmark", "fs-mark: threads that write new files one after the other"),
+            ("dd", "a file larger than memory, written and copied"),
+            ("android", "a phone: apps launched, used, left and killed; navigation; a camera"),
             ("job", "the job language of the kernel measurements, drawn bit for bit"),
             ("touch", "tasks touching one shared range of pages"),
             ("trace", "a recorded reference string, replayed on one file"),
@@ -174,6 +212,14 @@ impl WorkloadSpec {
             Self::WiredTiger(params) => params.check(),
             Self::Ycsb(params) => params.check(),
             Self::Fio(params) => params.check(),
+            Self::ChromeNode(params) => params.check(),
+            Self::Sysbench(params) => params.check(),
+            Self::KernelBuild(params) => params.check(),
+            Self::Memcached(params) => params.check(),
+            Self::Postmark(params) => params.check(),
+            Self::Fsmark(params) => params.check(),
+            Self::Dd(params) => params.check(),
+            Self::Android(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
             Self::Trace(source) => source.spec().map(drop),
@@ -193,6 +239,14 @@ impl WorkloadSpec {
             }
             Self::Ycsb(params) => Box::new(StoreWorkload::new(&params.scaled(scale), seed)?),
             Self::Fio(params) => Box::new(FioWorkload::new(&params.scaled(scale), seed)?),
+            Self::ChromeNode(params) => scripted(ChromeNode::new(&params.scaled(scale), seed)?),
+            Self::Sysbench(params) => scripted(Sysbench::new(&params.scaled(scale), seed)?),
+            Self::KernelBuild(params) => scripted(KernelBuild::new(&params.scaled(scale), seed)?),
+            Self::Memcached(params) => scripted(Memcached::new(&params.scaled(scale))?),
+            Self::Postmark(params) => scripted(Postmark::new(&params.scaled(scale), seed)?),
+            Self::Fsmark(params) => scripted(Fsmark::new(&params.scaled(scale))?),
+            Self::Android(params) => scripted(Android::new(&params.scaled(scale), seed)?),
+            Self::Dd(params) => scripted(Dd::new(&params.scaled(scale))?),
             Self::Touch(params) => Box::new(TouchWorkload::new(&params.scaled(scale), seed)?),
             Self::Job(source) => source.build(seed, scale)?,
             Self::Trace(source) => source.build(scale)?,

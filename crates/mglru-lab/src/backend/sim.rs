@@ -88,12 +88,13 @@ impl Job for SimJob {
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let total = workload.total_ops().unwrap_or(u64::MAX).max(1) as f64;
+        let edges = workload.latency_edges_ns();
         let report = |done: u64| progress(done as f64 / total);
         let (machine, config) = (&self.machine, self.config.clone());
         let found = mglru_sim::run(machine, config, workload, seed, Some(&report));
         let found = found.map_err(|e| e.to_string())?;
         self.source.check_complete(&found)?;
-        let mut outcome = measured::outcome(&found)?;
+        let mut outcome = measured::outcome(&found, &edges)?;
         if self.source.is_trace() && self.machine.readahead_kb == 0 {
             measured::add_misses(&mut outcome);
         }

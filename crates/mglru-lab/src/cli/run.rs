@@ -1,9 +1,9 @@
 //! `mglru run`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Answer, Asked, Format};
+use super::{Answer, Asked, Format, run_all};
 use crate::error::Error;
 use crate::render;
 use crate::report::Report;
@@ -19,6 +19,7 @@ Examples:
   mglru run quickstart --set 'workload.theta=[0.8, 0.9, 0.99]' --out sweep
   mglru run trace --set workload.path=t.lis.zst --set workload.cache=1%
   mglru run my-plan.toml --format json
+  mglru run all                         every published experiment in brief, on one page
 
 Finished runs are kept in the folder; the same command again runs only what is missing.";
 
@@ -45,27 +46,24 @@ pub(super) struct Output {
     jobs: Option<u16>,
     /// Form of the result on stdout
     #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    pub(super) format: Format,
     /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    execute(&args.asked, &args.output)
+    match args.asked.plan.as_str() {
+        "all" => run_all::execute(&args.asked, &args.output),
+        _ => execute(&args.asked, &args.output),
+    }
 }
 
 /// Runs what is missing, writes records and report, says what came of it.
 pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
     let experiment = asked.experiment()?;
     let dir = output.out.clone().unwrap_or_else(|| default_dir(&experiment));
-    let (mut store, found) = Store::open(&dir, &experiment)?;
-    tell(&found);
-    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
-    let jobs = output.jobs.map_or_else(runner::default_jobs, usize::from);
-    let records = runner::run_all(&experiment, &mut store, jobs, &Progress::on_terminal())?;
-    let report = Report::new(&experiment.plan, experiment.backend, records);
-    store::replace(&dir.join("report.html"), &render::html(&report))?;
+    let report = report(&experiment, &dir, output)?;
     let text = match output.format {
         Format::Json => render::json(&report),
         Format::Html => render::html(&report),
@@ -77,7 +75,23 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
     Ok((text, report.exit_status()))
 }
 
-fn default_dir(experiment: &Experiment) -> PathBuf {
+/// Runs what is missing of an experiment into its folder.
+pub(super) fn report(
+    experiment: &Experiment,
+    dir: &Path,
+    output: &Output,
+) -> Result<Report, Error> {
+    let (mut store, found) = Store::open(dir, experiment)?;
+    tell(&found);
+    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
+    let jobs = output.jobs.map_or_else(runner::default_jobs, usize::from);
+    let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
+    let report = Report::new(&experiment.plan, experiment.backend, records);
+    store::replace(&dir.join("report.html"), &render::html(&report))?;
+    Ok(report)
+}
+
+pub(super) fn default_dir(experiment: &Experiment) -> PathBuf {
     PathBuf::from("mglru-runs").join(format!("{}-{}", experiment.plan.name, experiment.hash))
 }
 
@@ -94,7 +108,7 @@ fn tell(found: &Found) {
 }
 
 /// The report of a folder written by `mglru run`.
-pub(super) fn stored(dir: &std::path::Path) -> Result<Report, Error> {
+pub(super) fn stored(dir: &Path) -> Result<Report, Error> {
     let records = store::load(dir)?;
     let file = dir.join("plan.toml");
     let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;

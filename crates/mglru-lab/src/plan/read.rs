@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{Control, MAX_SEEDS, Neutral, Plan, Published};
+use super::{Brief, Control, MAX_SEEDS, Neutral, Plan, Published};
 use crate::dotted::{self, Assignment};
 use crate::error::{Error, KeyError};
 use crate::scale;
@@ -32,6 +32,10 @@ struct Head {
     scale: Value,
     #[serde(default)]
     metrics: Vec<String>,
+    #[serde(default)]
+    gap: String,
+    #[serde(default)]
+    all: Brief,
 }
 
 impl Plan {
@@ -72,6 +76,8 @@ impl Plan {
             published,
             controls,
             neutral,
+            gap: head.gap.trim().to_string(),
+            all: head.all,
         };
         plan.check_names()?;
         Ok(plan)
@@ -85,6 +91,17 @@ impl Plan {
             if names[..at].contains(name) {
                 return Err(KeyError::value("variants", name, "named twice"));
             }
+        }
+        if let Some(name) = self.all.variants.iter().find(|v| !names.contains(&v.as_str())) {
+            let problem = format!("must be some of the plan's variants ({})", names.join(", "));
+            return Err(KeyError::value("all.variants", name, problem));
+        }
+        if let Some(seeds) = self.all.seeds.filter(|n| !(1..=MAX_SEEDS).contains(n)) {
+            return Err(KeyError::value(
+                "all.seeds",
+                seeds,
+                format!("must be from 1 to {MAX_SEEDS}"),
+            ));
         }
         if !names.contains(&self.base.as_str()) {
             let problem = format!("must be one of the plan's variants ({})", names.join(", "));
@@ -154,7 +171,7 @@ fn take_list<T: DeserializeOwned>(
 
 /// serde lists only the keys of `Head` as known; the sections are known too.
 fn with_section_names(error: KeyError) -> KeyError {
-    const KNOWN: [&str; 17] = [
+    const KNOWN: [&str; 19] = [
         "name",
         "title",
         "about",
@@ -164,6 +181,8 @@ fn with_section_names(error: KeyError) -> KeyError {
         "seeds",
         "scale",
         "metrics",
+        "gap",
+        "all",
         "machine",
         "groups",
         "workload",

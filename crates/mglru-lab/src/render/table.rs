@@ -108,7 +108,7 @@ fn with_n(text: String, n: usize) -> String {
     if n == 1 { format!("{text} (n=1)") } else { text }
 }
 
-fn head(sweep: bool, first: &str, rest: &[&str]) -> Vec<String> {
+pub(super) fn head(sweep: bool, first: &str, rest: &[&str]) -> Vec<String> {
     let point = sweep.then_some("point");
     point.into_iter().chain([first]).chain(rest.iter().copied()).map(String::from).collect()
 }
@@ -119,7 +119,7 @@ fn row(sweep: bool, point: &str, cells: Vec<String>) -> Vec<String> {
 
 /// Markdown, so that a table can be pasted into a report. Figures stand right, words left; the
 /// layout never depends on the terminal's width, so that a file holds what the screen shows.
-fn new(head: Vec<String>) -> Table {
+pub(super) fn new(head: Vec<String>) -> Table {
     const FIGURES: [&str; 9] =
         ["base mean", "mean", "ratio", "n", "before", "ours", "size", "misses", "miss ratio"];
     let mut table = Table::new();
@@ -140,7 +140,7 @@ fn new(head: Vec<String>) -> Table {
     table
 }
 
-fn finish(table: Table) -> String {
+pub(super) fn finish(table: Table) -> String {
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_string()).collect();
     lines.join("\n") + "\n"
 }

@@ -1,5 +1,6 @@
 //! The program from outside: what it prints, where, and with which exit status.
 
+mod all_plans;
 mod booted;
 mod desk;
 mod folders;

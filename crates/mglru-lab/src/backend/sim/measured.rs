@@ -25,7 +25,7 @@ const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
 /// The record's part of a run.
-pub(super) fn outcome(found: &Found) -> Result<Outcome, String> {
+pub(super) fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
     let first = found.phases.iter().position(|phase| phase.name == RUN);
     let start = first.map(|at| &found.phases[at]);
     let after = found.phases.iter().skip(first.map_or(usize::MAX, |at| at + 1));
@@ -35,13 +35,13 @@ pub(super) fn outcome(found: &Found) -> Result<Outcome, String> {
         metrics: metrics(found, start, end)?,
         counters,
         groups: groups(found, end),
-        custom: custom(found),
+        custom: shares(found, edges)?.chain(class_means(found)).chain(custom(found)).collect(),
     })
 }
 
 /// The same for what knows no time: no rate, no latency.
 pub(super) fn timeless(found: &Found) -> Result<Outcome, String> {
-    let mut outcome = outcome(found)?;
+    let mut outcome = outcome(found, &[])?;
     outcome.metrics =
         Metrics { ops: outcome.metrics.ops, ops_per_s: 0.0, latency_us: None, virtual_s: 0.0 };
     outcome.groups.clear();
@@ -86,6 +86,32 @@ fn merged(found: &Found) -> Result<Histogram<u64>, String> {
     Ok(all)
 }
 
+/// Mean latency of each class, where there are several that count.
+fn class_means(found: &Found) -> impl Iterator<Item = (String, Json)> + use<'_> {
+    let counted = |(class, histogram): &&(String, Histogram<u64>)| {
+        !PREPARING.contains(&class.as_str()) && !histogram.is_empty()
+    };
+    let several = found.latency.iter().filter(counted).count() > 1;
+    let classes = found.latency.iter().filter(counted).filter(move |_| several);
+    classes.map(|(class, histogram)| {
+        (format!("mean_us.{class}"), Json::from(histogram.mean() / NS_PER_US))
+    })
+}
+
+/// Share of the operations in each latency class, `latency_share_0` the fastest.
+fn shares(
+    found: &Found,
+    edges: &[u64],
+) -> Result<impl Iterator<Item = (String, Json)> + use<>, String> {
+    let latency = merged(found)?;
+    let total = latency.len().max(1) as f64;
+    let below = edges.iter().map(|edge| latency.count_between(0, edge - 1) as f64 / total);
+    let below: Vec<f64> = std::iter::once(0.0).chain(below).collect();
+    let shares: Vec<f64> = below.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let named = |(n, share)| (format!("latency_share_{n}"), Json::from(share));
+    Ok(shares.into_iter().enumerate().map(named))
+}
+
 /// Mean and quantiles of a histogram of nanoseconds.
 pub(crate) fn quantiles(histogram: &Histogram<u64>) -> Latency {
     let us = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / NS_PER_US;
@@ -123,11 +149,11 @@ fn groups(found: &Found, end: Option<&Phase>) -> IndexMap<String, Group> {
 }
 
 /// The workload's figures, its string's hash and the number of page accesses.
-fn custom(found: &Found) -> IndexMap<String, Json> {
+fn custom(found: &Found) -> impl Iterator<Item = (String, Json)> {
     let figures = found.figures.iter().map(|(name, value)| (name.clone(), Json::from(*value)));
     let own = [
         ("accesses".to_string(), Json::from(found.accesses)),
         ("string_hash".to_string(), Json::from(format!("{:016x}", found.string_hash))),
     ];
-    figures.chain(own).collect()
+    figures.chain(own)
 }

@@ -1,0 +1,149 @@
+//! What a phone and its use are.
+
+use serde::Deserialize;
+
+use crate::error::{WorkloadError, in_range};
+
+/// A phone and its use.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AndroidParams {
+    /// Apps, started in turn.
+    pub apps: u32,
+    /// Times all are started.
+    pub rounds: u32,
+    /// Apps in the background that are not killed.
+    pub keep: u32,
+    /// Median of an app's code and resources, pages.
+    pub file_pages: u32,
+    /// Median of an app's memory, pages.
+    pub memory_pages: u32,
+    /// Pages of the libraries that all apps share.
+    pub library_pages: u32,
+    /// Median processor time of a launch, ns.
+    pub launch_ns: u64,
+    /// Time an app is used after its launch, ns.
+    pub foreground_ns: u64,
+    /// Time between leaving an app and starting the next, ns.
+    pub gap_ns: u64,
+    /// Swipes of a video app while it is used; every third app is one.
+    pub swipes: u32,
+    /// Pages in memory of a clip.
+    pub clip_pages: u32,
+    /// Pages in the cache file of a clip.
+    pub clip_file_pages: u32,
+    /// Pages of memory that navigation uses all the time.
+    pub navigation_pages: u32,
+    /// Pages of memory that the voice assistant uses all the time.
+    pub voice_pages: u32,
+    /// Pages of map tiles, and of music.
+    pub tile_pages: u32,
+    /// Music is played.
+    pub music: bool,
+    /// Period of background work, ns: a second of the phone.
+    pub second_ns: u64,
+    /// Pages that are never given back: firmware, graphics, kernel.
+    pub fixed_pages: u32,
+    /// Threads of the camera, opened after each round; 0: no camera.
+    pub camera_threads: u32,
+    /// Buffers of the camera that cannot be reclaimed, pages.
+    pub camera_buffer_pages: u32,
+    /// Memory of the camera besides, pages; a photo takes as much again.
+    pub camera_pages: u32,
+    /// Code and resources of the camera, pages.
+    pub camera_file_pages: u32,
+    /// Pages of a photo.
+    pub photo_pages: u32,
+}
+
+impl Default for AndroidParams {
+    /// The moderate load, on a machine of 1 GiB.
+    fn default() -> Self {
+        Self {
+            apps: 10,
+            rounds: 60,
+            keep: 6,
+            file_pages: 24_000,
+            memory_pages: 50_000,
+            library_pages: 48_000,
+            launch_ns: 640_000_000,
+            foreground_ns: 5_000_000_000,
+            gap_ns: 1_000_000_000,
+            swipes: 0,
+            clip_pages: 2_500,
+            clip_file_pages: 600,
+            navigation_pages: 30_000,
+            voice_pages: 15_000,
+            tile_pages: 262_144,
+            music: false,
+            second_ns: 1_000_000_000,
+            fixed_pages: 0,
+            camera_threads: 0,
+            camera_buffer_pages: 0,
+            camera_pages: 0,
+            camera_file_pages: 0,
+            photo_pages: 0,
+        }
+    }
+}
+
+impl AndroidParams {
+    /// The same apps and rounds on a smaller phone that is as much faster, so that rates stay.
+    pub fn scaled(&self, scale: f64) -> Self {
+        let pages = |n: u32| (f64::from(n) * scale).round() as u32;
+        let time = |ns: u64| (ns as f64 * scale).round() as u64;
+        Self {
+            file_pages: pages(self.file_pages).max(1),
+            memory_pages: pages(self.memory_pages).max(1),
+            library_pages: pages(self.library_pages).max(1),
+            launch_ns: time(self.launch_ns),
+            foreground_ns: time(self.foreground_ns),
+            gap_ns: time(self.gap_ns),
+            clip_pages: pages(self.clip_pages).max(1),
+            clip_file_pages: pages(self.clip_file_pages).max(1),
+            navigation_pages: pages(self.navigation_pages).max(1),
+            voice_pages: pages(self.voice_pages).max(1),
+            tile_pages: pages(self.tile_pages).max(1),
+            second_ns: time(self.second_ns).max(1),
+            fixed_pages: pages(self.fixed_pages),
+            camera_buffer_pages: pages(self.camera_buffer_pages),
+            camera_pages: pages(self.camera_pages),
+            camera_file_pages: pages(self.camera_file_pages),
+            photo_pages: pages(self.photo_pages),
+            ..self.clone()
+        }
+    }
+
+    /// # Errors
+    /// A number out of range, naming its key.
+    pub fn check(&self) -> Result<(), WorkloadError> {
+        const MOST_PAGES: u32 = 1 << 22;
+        in_range("android.apps", self.apps, 1, 1024)?;
+        in_range("android.rounds", self.rounds, 1, 65_536)?;
+        in_range("android.keep", self.keep, 1, 1024)?;
+        in_range("android.second_ns", self.second_ns, 1, 1 << 50)?;
+        in_range("android.camera_threads", self.camera_threads, 0, 1024)?;
+        in_range("android.swipes", self.swipes, 0, 65_536)?;
+        let at_least_one = [
+            ("android.file_pages", self.file_pages),
+            ("android.memory_pages", self.memory_pages),
+            ("android.library_pages", self.library_pages),
+            ("android.clip_pages", self.clip_pages),
+            ("android.clip_file_pages", self.clip_file_pages),
+            ("android.navigation_pages", self.navigation_pages),
+            ("android.voice_pages", self.voice_pages),
+            ("android.tile_pages", self.tile_pages),
+        ];
+        at_least_one
+            .into_iter()
+            .try_for_each(|(key, n)| in_range(key, n, 1, MOST_PAGES).map(drop))?;
+        let any = [
+            ("android.fixed_pages", self.fixed_pages),
+            ("android.camera_buffer_pages", self.camera_buffer_pages),
+            ("android.camera_pages", self.camera_pages),
+            ("android.camera_file_pages", self.camera_file_pages),
+            ("android.photo_pages", self.photo_pages),
+        ];
+        any.into_iter().try_for_each(|(key, n)| in_range(key, n, 0, MOST_PAGES).map(drop))
+    }
+}
