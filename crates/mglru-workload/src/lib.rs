@@ -4,6 +4,7 @@ pub mod android;
 pub mod chrome_node;
 pub mod dd;
 pub mod error;
+pub mod fairness;
 pub mod fio;
 pub mod fsmark;
 pub mod gray_zipf;

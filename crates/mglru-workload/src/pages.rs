@@ -28,6 +28,11 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// Memory of its own rather than a file.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Self::Anon | Self::Shmem)
+    }
+
     /// Adds what the engine needs to a layout: a file of `bytes` bytes, or a region of address
     /// space `mm` that is `pages` long, or both.
     pub fn declare(self, layout: &mut Layout, mm: u32, name: &str, pages: u32, bytes: u64) {

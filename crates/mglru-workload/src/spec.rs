@@ -8,6 +8,7 @@ use crate::android::{Android, AndroidParams};
 use crate::chrome_node::{ChromeNode, ChromeNodeParams};
 use crate::dd::{Dd, DdParams};
 use crate::error::{WorkloadError, in_range};
+use crate::fairness::{FairnessParams, FairnessWorkload};
 use crate::fio::{FioParams, FioWorkload};
 use crate::fsmark::{Fsmark, FsmarkParams};
 use crate::job::{Job, JobWorkload};
@@ -53,6 +54,8 @@ pub enum WorkloadSpec {
     Dd(DdParams),
     /// A phone in use.
     Android(Box<AndroidParams>),
+    /// Equal groups and requests for memory.
+    Fairness(FairnessParams),
     /// A program in the job language.
     Job(JobSource),
     /// Tasks touching one shared range.
@@ -197,6 +200,7 @@ impl WorkloadSpec {
             ("fsmark", "fs-mark: threads that write new files one after the other"),
             ("dd", "a file larger than memory, written and copied"),
             ("android", "a phone: apps launched, used, left and killed; navigation; a camera"),
+            ("fairness", "equal groups used at random; memory is asked back by memory.reclaim"),
             ("job", "the job language of the kernel measurements, drawn bit for bit"),
             ("touch", "tasks touching one shared range of pages"),
             ("trace", "a recorded reference string, replayed on one file"),
@@ -220,6 +224,7 @@ impl WorkloadSpec {
             Self::Fsmark(params) => params.check(),
             Self::Dd(params) => params.check(),
             Self::Android(params) => params.check(),
+            Self::Fairness(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
             Self::Trace(source) => source.spec().map(drop),
@@ -247,6 +252,7 @@ impl WorkloadSpec {
             Self::Fsmark(params) => scripted(Fsmark::new(&params.scaled(scale))?),
             Self::Android(params) => scripted(Android::new(&params.scaled(scale), seed)?),
             Self::Dd(params) => scripted(Dd::new(&params.scaled(scale))?),
+            Self::Fairness(params) => Box::new(FairnessWorkload::new(&params.scaled(scale), seed)?),
             Self::Touch(params) => Box::new(TouchWorkload::new(&params.scaled(scale), seed)?),
             Self::Job(source) => source.build(seed, scale)?,
             Self::Trace(source) => source.build(scale)?,

@@ -5,7 +5,7 @@
 use hdrhistogram::Histogram;
 use indexmap::IndexMap;
 use mglru_sim::Outcome as Found;
-use mglru_sim::outcome::{Figures, Phase};
+use mglru_sim::outcome::{Figures, GroupOutcome, Phase};
 use mglru_sim::spec::PAGE_SIZE;
 use serde_json::Value as Json;
 
@@ -35,7 +35,7 @@ pub(super) fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
         metrics: metrics(found, start, end)?,
         counters,
         groups: groups(found, end),
-        custom: shares(found, edges)?.chain(class_means(found)).chain(custom(found)).collect(),
+        custom: shares(found, edges)?.chain(class_means(found)).chain(custom(found, end)).collect(),
     })
 }
 
@@ -144,16 +144,56 @@ fn groups(found: &Found, end: Option<&Phase>) -> IndexMap<String, Group> {
     let stat = |figures: &Figures| {
         figures.iter().map(|(name, value)| (name.to_string(), *value)).collect()
     };
-    let group = |g: &mglru_sim::outcome::GroupOutcome| Group { memory_stat: stat(&g.stat) };
+    let group = |g: &GroupOutcome| Group { memory_stat: stat(&g.stat) };
     groups.iter().map(|g| (g.name.clone(), group(g))).collect()
 }
 
-/// The workload's figures, its string's hash and the number of page accesses.
-fn custom(found: &Found) -> impl Iterator<Item = (String, Json)> {
+/// The workload's figures, how evenly its groups were reclaimed from, its string's hash and the
+/// number of page accesses.
+fn custom(found: &Found, end: Option<&Phase>) -> impl Iterator<Item = (String, Json)> {
+    let spread = steal_spread(end.map_or(&found.groups, |phase| &phase.snapshot.groups));
+    let spread = spread.map(|value| ("pgsteal_cv".to_string(), Json::from(value)));
     let figures = found.figures.iter().map(|(name, value)| (name.clone(), Json::from(*value)));
+    let figures = figures.chain(spread);
     let own = [
         ("accesses".to_string(), Json::from(found.accesses)),
         ("string_hash".to_string(), Json::from(format!("{:016x}", found.string_hash))),
     ];
     figures.chain(own)
+}
+
+/// Standard deviation over mean of the pages taken from the groups that have no group below them;
+/// `None` for fewer than two, or where nothing was taken.
+fn steal_spread(groups: &[GroupOutcome]) -> Option<f64> {
+    let is_leaf = |g: &&GroupOutcome| {
+        let below = format!("{}/", g.name.trim_end_matches('/'));
+        !groups.iter().any(|other| other.name != g.name && other.name.starts_with(&below))
+    };
+    let stolen = |g: &GroupOutcome| {
+        let by_type = ["pgsteal_anon", "pgsteal_file"].map(|name| value(&g.stat, name));
+        by_type.into_iter().flatten().sum::<u64>() as f64
+    };
+    let steals: Vec<f64> = groups.iter().filter(is_leaf).map(stolen).collect();
+    let mean = steals.iter().sum::<f64>() / steals.len() as f64;
+    let variance = steals.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / steals.len() as f64;
+    (steals.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(name: &str, anon: u64, file: u64) -> GroupOutcome {
+        let stat = vec![("pgsteal_anon", anon), ("pgsteal_file", file)];
+        let (events, pressure) = Default::default();
+        GroupOutcome { name: name.to_string(), stat, events, pressure }
+    }
+
+    #[test]
+    fn the_spread_is_that_of_the_leaves() {
+        let all = [group("/", 9, 9), group("/a", 9, 9), group("/a/0", 1, 2), group("/a/1", 5, 0)];
+        assert_eq!(steal_spread(&all), Some(0.25), "sd 1, mean 4");
+        assert_eq!(steal_spread(&all[..3]), None);
+        assert_eq!(steal_spread(&[group("/b", 0, 0), group("/c", 0, 0)]), None);
+    }
 }
