@@ -89,7 +89,7 @@ mod tests {
     fn every_built_in_plan_is_valid_and_named_like_its_file() {
         for (name, text) in BUILT_IN {
             let plan = Plan::parse(name, text, &[]).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(plan.name, name);
+            assert_eq!(plan.name, *name);
             assert!(!plan.title.is_empty() && !plan.metrics.is_empty(), "{name}");
         }
     }

@@ -48,6 +48,7 @@ fn brief(plan: Plan, asked: &Asked, output: &Output) -> Result<Report, Error> {
     let backend = backend::by_name(asked.backend.as_ref().unwrap_or(&plan.backend))?;
     let selection = Selection {
         variants: plan.all.variants.clone(),
+        given: Vec::new(),
         base: None,
         seeds: asked.seeds.or(plan.all.seeds),
         scale: plan.all.scale,

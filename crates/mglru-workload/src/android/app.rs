@@ -150,7 +150,7 @@ impl Android {
     }
 
     fn use_app(&mut self, app: u32, out: &mut Vec<Op>) {
-        let swipes = if app.is_multiple_of(VIDEO) { self.params.swipes } else { 0 };
+        let swipes = if app % VIDEO == 0 { self.params.swipes } else { 0 };
         for part in 0..USE_PARTS {
             self.look_around(app, out);
             self.grow(app, part, out);

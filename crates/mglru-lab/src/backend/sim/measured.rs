@@ -185,8 +185,8 @@ mod tests {
 
     fn group(name: &str, anon: u64, file: u64) -> GroupOutcome {
         let stat = vec![("pgsteal_anon", anon), ("pgsteal_file", file)];
-        let (events, pressure) = Default::default();
-        GroupOutcome { name: name.to_string(), stat, events, pressure }
+        let (events, pressure, lru_gen) = Default::default();
+        GroupOutcome { name: name.to_string(), stat, events, pressure, lru_gen }
     }
 
     #[test]
