@@ -1,10 +1,12 @@
 //! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
 
 mod html;
+mod mmtests2012;
 mod page;
 mod table;
 
 pub use html::html;
+pub use mmtests2012::mmtests2012;
 pub use page::page;
 pub use table::{comparisons, list, misses, report};
 

@@ -111,6 +111,7 @@ impl Machine {
         let memcg = self.tasks[t].memcg;
         let folio = self.lru.new_folio(kind, memcg, page.node, page.zone, 0, owner);
         self.world.hold(&self.lru.folios()[folio]);
+        self.world.place(folio, page);
         if locked {
             self.lru.set_mlocked(folio, true);
         }

@@ -107,7 +107,7 @@ impl Machine {
         let Incoming { file, index, entry, mark, overwritten } = incoming;
         let owner = Owner::File { file, page: index as u32 }.pack();
         let memcg = self.tasks[t].memcg;
-        let FreshPage { node, zone } = page;
+        let FreshPage { node, zone, .. } = page;
         let folio = self.lru.new_folio(FolioKind::File, memcg, node, zone, 0, owner);
         let flags = &mut self.lru.folios_mut()[folio].flags;
         flags.set(Bit::LOCKED);
@@ -118,6 +118,7 @@ impl Machine {
             self.lru.refault(folio, shadow, in_fault);
         }
         self.world.hold(&self.lru.folios()[folio]);
+        self.world.place(folio, page);
         self.world.files[file as usize].owner.get_or_insert(memcg);
         self.world.settle_nodes(file);
         self.lru.add(folio, entry);

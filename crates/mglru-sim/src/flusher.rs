@@ -21,6 +21,7 @@ impl Machine {
     /// A page of a file is newer than the device.
     pub(crate) fn dirty_page(&mut self, t: usize, folio: FolioId, file: FileId, page: u64) {
         self.lru.set_dirty(folio);
+        self.world.attach_buffer(folio);
         let memcg = self.world.memcg_of(self.lru.folios()[folio].lruvec);
         let now = self.world.now;
         if let Some(at) = self.world.writeback.dirtied(file, page, memcg, now) {

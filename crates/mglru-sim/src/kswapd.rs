@@ -6,12 +6,17 @@ use mglru::{Reclaim, Step};
 
 use crate::agenda::Event;
 use crate::machine::Machine;
+use crate::physical::compaction::{self, Compaction};
 use crate::zones::NORMAL;
 
 /// A node's thread.
 #[derive(Debug, Default)]
 pub struct Kswapd {
     reclaim: Option<Box<Reclaim>>,
+    /// What it compacts after reclaim (or kcompactd, which is not told apart).
+    compaction: Option<Box<Compaction>>,
+    /// The order it was woken for.
+    order: u8,
     /// Throttled until then: events before are stale.
     asleep_until: Nanos,
     /// Processor time used, ns.
@@ -25,8 +30,11 @@ impl Machine {
         if self.world.now < self.kswapds[at].asleep_until {
             return;
         }
+        if let Some(run) = self.kswapds[at].compaction.take() {
+            return self.compact_on(node, run);
+        }
         let under_way = self.kswapds[at].reclaim.take();
-        let mut reclaim = under_way.unwrap_or_else(|| Box::new(Reclaim::kswapd(node, 0)));
+        let mut reclaim = under_way.unwrap_or_else(|| self.start_kswapd(node));
         let resume = loop {
             let began = self.world.now;
             let step = reclaim.step(&mut self.lru, &mut self.world);
@@ -47,11 +55,44 @@ impl Machine {
         self.world.agenda.push(resume, Event::Kswapd(node));
     }
 
+    fn start_kswapd(&mut self, node: NodeId) -> Box<Reclaim> {
+        let order = self.world.take_kswapd_order();
+        self.kswapds[node.index()].order = order;
+        Box::new(Reclaim::kswapd(node, order))
+    }
+
+    /// Compacts for the order it was woken for, once there is room.
+    fn compact_on(&mut self, node: NodeId, mut run: Box<Compaction>) {
+        let at = node.index();
+        loop {
+            let began = self.world.now;
+            let step = self.step_compaction(&mut run);
+            self.kswapds[at].spent += self.world.now - began;
+            match step {
+                compaction::Step::Over(_) => return self.kswapd_sleeps(node, true),
+                compaction::Step::Again if self.others_first() => break,
+                compaction::Step::Again => {}
+            }
+        }
+        self.kswapds[at].compaction = Some(run);
+        self.world.agenda.push(self.world.now, Event::Kswapd(node));
+    }
+
     /// Back to sleep, unless the node is still short and there is hope.
     fn kswapd_done(&mut self, node: NodeId, reclaimed: u64) {
         self.take_all_wakes();
+        self.world.end_boost();
+        let order = self.kswapds[node.index()].order;
+        if let Some(run) = self.world.kswapd_compaction(order) {
+            return self.compact_on(node, Box::new(run));
+        }
+        self.kswapd_sleeps(node, reclaimed > 0);
+    }
+
+    fn kswapd_sleeps(&mut self, node: NodeId, hope: bool) {
         self.world.kswapd_slept(node);
-        if reclaimed > 0 && !self.world.zones.is_balanced(node, NORMAL) {
+        let wanted = self.world.is_kswapd_wanted();
+        if wanted || hope && !self.world.zones.is_balanced(node, NORMAL) {
             self.world.wake_kswapd(node);
         }
     }

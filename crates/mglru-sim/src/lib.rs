@@ -7,6 +7,7 @@
 mod address_space;
 mod agenda;
 pub mod bit_tree;
+mod blocks;
 mod buffered_io;
 mod charge;
 mod control;

@@ -173,6 +173,7 @@ impl Machine {
 
     /// Runs a task until it blocks or its turn is over.
     fn run_task(&mut self, t: usize) {
+        self.world.run_on(t);
         let deadline = self.world.now + self.quantum;
         let mut ops = 0;
         loop {
@@ -251,6 +252,7 @@ impl Machine {
             }
             Doing::Truncate { file, page } => self.truncate(t, file, page),
             Doing::Compute { left } => self.compute(t, left),
+            Doing::Block(_) => self.try_for_block(t),
             Doing::Barrier => Flow::Wait,
             Doing::Control { control, retries } => self.control(t, control, retries),
             Doing::High { pages, retries } => self.high(t, pages, retries),

@@ -98,6 +98,7 @@ impl Machine {
             Op::Barrier { id } => self.barrier(t, id),
             Op::Mark { phase } => self.mark(phase),
             Op::Control(control) => self.begin_control(t, control),
+            Op::Kernel(op) => self.begin_kernel(t, op),
             Op::Done => self.end_task(t),
         }
     }

@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::memcg::EventCounts;
 use crate::spec::PAGE_SIZE;
 use crate::stall::Stalled;
+use crate::world::Frames;
 
 /// Significant digits of latencies.
 const LATENCY_DIGITS: u8 = 3;
@@ -41,6 +42,8 @@ pub struct Outcome {
     pub phases: Vec<Phase>,
     /// What the workload itself measured.
     pub figures: Vec<(String, f64)>,
+    /// Attempts at blocks of contiguous pages, per class: made and successful.
+    pub blocks: Vec<(String, [u64; 2])>,
     /// Hash of the reference strings: equal for all variants of a run.
     pub string_hash: u64,
 }
@@ -115,6 +118,7 @@ pub struct Recorder {
     pub accesses: u64,
     latency: Vec<(String, Histogram<u64>)>,
     task_ops: Vec<u64>,
+    blocks: Vec<[u64; 2]>,
     phase_names: Vec<String>,
     group_names: Vec<String>,
     phases: Vec<Phase>,
@@ -132,6 +136,7 @@ impl Recorder {
             accesses: 0,
             latency: layout.classes.iter().map(|name| (name.clone(), histogram())).collect(),
             task_ops: vec![0; layout.tasks.len()],
+            blocks: vec![[0; 2]; layout.classes.len()],
             phase_names: layout.phases.clone(),
             group_names: root.chain(layout.groups.iter().map(|g| g.name.clone())).collect(),
             phases: Vec::new(),
@@ -145,6 +150,18 @@ impl Recorder {
         if let Some((_, histogram)) = self.latency.get_mut(usize::from(class)) {
             histogram.saturating_record(took);
         }
+    }
+
+    /// An attempt at a block has ended.
+    pub fn end_block(&mut self, class: u8, got: bool) {
+        let [made, successful] = &mut self.blocks[usize::from(class)];
+        *made += 1;
+        *successful += u64::from(got);
+    }
+
+    fn take_blocks(&mut self) -> Vec<(String, [u64; 2])> {
+        let names = self.latency.iter().map(|(name, _)| name.clone());
+        names.zip(self.blocks.drain(..)).filter(|(_, [made, _])| *made > 0).collect()
     }
 
     /// A phase begins.
@@ -165,6 +182,7 @@ impl Machine {
             ops: recorder.ops,
             accesses: recorder.accesses,
             virtual_ns: self.world.now,
+            blocks: recorder.take_blocks(),
             latency: std::mem::take(&mut recorder.latency),
             task_ops: std::mem::take(&mut recorder.task_ops),
             counters,
@@ -216,6 +234,7 @@ impl Machine {
             ("zram_pool_pages", world.pool_pages()),
         ];
         counters.extend(self.lru.counters().iter());
+        counters.extend(world.frames.iter().flat_map(|frames| frame_counters(frames)));
         counters
     }
 
@@ -281,6 +300,22 @@ impl Machine {
         }
         sizes.into_iter()
     }
+}
+
+/// What only a machine with page frames knows, under the kernel's names.
+fn frame_counters(frames: &Frames) -> [(&'static str, u64); 8] {
+    let [stall, success] = frames.stalls;
+    let tally = &frames.compaction.tally;
+    [
+        ("compact_stall", stall),
+        ("compact_success", success),
+        ("compact_fail", stall - success),
+        ("compact_migrate_scanned", tally.migrate_scanned),
+        ("compact_free_scanned", tally.free_scanned),
+        ("compact_isolated", tally.isolated),
+        ("compact_pages_moved", tally.moved),
+        ("compact_pagemigrate_failed", tally.put_back),
+    ]
 }
 
 fn counters_of(subtree: &[MemcgId], machine: &Machine) -> Figures {

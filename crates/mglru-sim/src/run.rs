@@ -12,9 +12,9 @@ use crate::memcg::Limits;
 use crate::outcome::{Outcome, Recorder};
 use crate::reclaiming::Locks;
 use crate::sched::Sched;
-use crate::spec::MachineSpec;
+use crate::spec::{MachineSpec, Physical};
 use crate::task::Task;
-use crate::world::World;
+use crate::world::{Frames, World};
 
 /// Largest mapping: 8 TiB.
 const MAX_REGION_PAGES: u32 = 1 << 31;
@@ -59,6 +59,11 @@ impl Machine {
         let config = Config { nr_nodes: spec.nodes as u8, ..config };
         let mut lru = Lru::new(config, 0);
         let mut world = World::new(&spec, &layout, seed);
+        if spec.physical == Physical::Buddy {
+            let frames = Frames::new(&spec, lru.config().contig, layout.tasks.len());
+            world.frames = Some(Box::new(frames));
+            world.mirror_frames();
+        }
         let groups = add_groups(&spec, &layout, &mut lru, &mut world);
         add_spaces(&layout, &groups, &mut lru, &mut world);
         let tasks: Vec<Task> = tasks(&spec, &layout, &groups);

@@ -27,6 +27,16 @@ pub use self::size::Size;
 /// Bytes per page.
 pub const PAGE_SIZE: u64 = 4096;
 
+/// How memory is made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Physical {
+    /// A zone is a number of free pages.
+    Simple,
+    /// A zone is page frames under a buddy allocator: it fragments, and can be compacted.
+    Buddy,
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -42,6 +52,8 @@ pub struct MachineSpec {
     pub slow_nodes: u32,
     /// Zones of each node and their watermarks.
     pub zones: ZoneSpec,
+    /// How memory is made up.
+    pub physical: Physical,
     /// The device that files are on.
     pub device: DeviceSpec,
     /// Swap space.
@@ -84,6 +96,7 @@ impl Default for MachineSpec {
             nodes: 1,
             slow_nodes: 0,
             zones: ZoneSpec::default(),
+            physical: Physical::Simple,
             device: DeviceSpec::default(),
             swap: SwapSpec::default(),
             costs: Costs::default(),

@@ -8,9 +8,11 @@ use mglru::Reclaim;
 use mglru::types::{MemcgId, Nanos, NodeId, Zone};
 use mglru_workload::{Control, FileId, Op, RegionId};
 
+use crate::blocks::BlockRequest;
 use crate::charge::Charging;
 use crate::dirty::FileScan;
 use crate::fill::Fill;
+use crate::physical::Pfn;
 
 /// What became of one step of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub enum State {
 }
 
 /// The operation a task is in, with its progress.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Doing {
     /// Between operations.
     Nothing,
@@ -65,6 +67,8 @@ pub enum Doing {
         /// Nanoseconds to go.
         left: Nanos,
     },
+    /// Asking for a block of contiguous pages.
+    Block(Box<BlockRequest>),
     /// At a barrier.
     Barrier,
     /// An administrator's command.
@@ -136,6 +140,8 @@ pub struct FreshPage {
     pub node: NodeId,
     /// Its zone.
     pub zone: Zone,
+    /// Its frame, on a machine that has frames.
+    pub pfn: Pfn,
 }
 
 /// A task.

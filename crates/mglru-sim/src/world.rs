@@ -5,8 +5,10 @@
 //! time, and whatever the machine does on its behalf is charged by [`World::spend`].
 
 mod evict;
+mod frames;
 mod harvest;
 mod host;
+mod inodes;
 mod kernel_memory;
 mod memory;
 
@@ -32,6 +34,7 @@ use crate::task::FreshPage;
 use crate::writeback::Writeback;
 use crate::zones::Zones;
 
+pub use self::frames::Frames;
 use self::kernel_memory::KernelMemory;
 pub use self::memory::Held;
 use self::memory::SlotUse;
@@ -117,6 +120,8 @@ pub struct World {
     pub waiters: Waiters,
     /// What happened.
     pub events: Events,
+    /// Page frames, where the machine has them.
+    pub frames: Option<Box<Frames>>,
     nr_nodes: u32,
     held: Vec<Held>,
     kernel: KernelMemory,
@@ -150,6 +155,7 @@ impl World {
             agenda: Queue::new(),
             waiters: Waiters::default(),
             events: Events::default(),
+            frames: None,
             nr_nodes: spec.nodes,
             held: Vec::new(),
             kernel: KernelMemory::new(spec.charge_kernel),

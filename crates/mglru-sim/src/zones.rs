@@ -108,6 +108,13 @@ impl Zones {
         (is_fast && slow > 0).then(|| NodeId((self.fast + node.index() % slow) as u8))
     }
 
+    /// Takes over the counts of a machine that has page frames, all in the first node's normal
+    /// zone. `marks`: min, low, high.
+    pub(crate) fn mirror(&mut self, free: u64, [min, low, high]: [u64; 3]) {
+        let view = &mut self.nodes[0][NORMAL.index()].view;
+        *view = ZoneView { free, min, low, high, ..*view };
+    }
+
     /// Takes `pages` for an allocation that may use zones up to `highest`: on the task's own node
     /// first, highest zone first, then on the other nodes in order, slower ones last. `None`:
     /// every zone would fall to its mark or below.

@@ -4,6 +4,8 @@
 mod anonymous;
 #[path = "machine/basics.rs"]
 mod basics;
+#[path = "machine/blocks.rs"]
+mod blocks;
 #[path = "machine/descriptors.rs"]
 mod descriptors;
 #[path = "machine/groups.rs"]

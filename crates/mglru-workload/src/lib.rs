@@ -8,6 +8,7 @@ pub mod fairness;
 pub mod fio;
 pub mod fsmark;
 pub mod gray_zipf;
+pub mod highalloc;
 pub mod job;
 pub mod kernel_build;
 pub mod lognormal;

@@ -99,8 +99,48 @@ pub enum Op {
     },
     /// An administrator's command, carried out outside the groups.
     Control(Control),
+    /// Something that happens to the kernel's own memory, or needs contiguous memory.
+    Kernel(KernelOp),
     /// The task has ended.
     Done,
+}
+
+/// Kernel memory and blocks of contiguous pages. They need a machine with physical memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KernelOp {
+    /// Takes pages that cannot be moved (page tables, slab), for the task.
+    Take {
+        /// How many.
+        pages: u32,
+    },
+    /// Gives the pages back that the task took last.
+    Give {
+        /// How many.
+        pages: u32,
+    },
+    /// Makes inodes with their directory entries: slab objects that reclaim can free.
+    Inodes {
+        /// How many.
+        nr: u32,
+    },
+    /// Frees all inodes that nobody uses.
+    DropSlab,
+    /// Tries to get a block of movable pages, and keeps it.
+    TryBlock {
+        /// log2 of its pages.
+        order: u8,
+        /// Tried again as long as reclaim makes progress, as hugetlb does.
+        repeat: bool,
+        /// Class of the attempt, an index into [`Layout::classes`].
+        class: u8,
+    },
+    /// Frees all blocks.
+    FreeBlocks,
+    /// Sets `vm.min_free_kbytes`.
+    MinFree {
+        /// KiB.
+        kib: u64,
+    },
 }
 
 /// Commands an administrator gives between phases.

@@ -11,6 +11,7 @@ use crate::error::{WorkloadError, in_range};
 use crate::fairness::{FairnessParams, FairnessWorkload};
 use crate::fio::{FioParams, FioWorkload};
 use crate::fsmark::{Fsmark, FsmarkParams};
+use crate::highalloc::{HighallocParams, HighallocWorkload};
 use crate::job::{Job, JobWorkload};
 use crate::kernel_build::{KernelBuild, KernelBuildParams};
 use crate::memcached::{Memcached, MemcachedParams};
@@ -56,6 +57,8 @@ pub enum WorkloadSpec {
     Android(Box<AndroidParams>),
     /// Equal groups and requests for memory.
     Fairness(FairnessParams),
+    /// Blocks of contiguous memory under the load of kernel builds.
+    Highalloc(HighallocParams),
     /// A program in the job language.
     Job(JobSource),
     /// Tasks touching one shared range.
@@ -201,6 +204,7 @@ impl WorkloadSpec {
             ("dd", "a file larger than memory, written and copied"),
             ("android", "a phone: apps launched, used, left and killed; navigation; a camera"),
             ("fairness", "equal groups used at random; memory is asked back by memory.reclaim"),
+            ("highalloc", "2 MiB blocks under the load of kernel builds, and at rest"),
             ("job", "the job language of the kernel measurements, drawn bit for bit"),
             ("touch", "tasks touching one shared range of pages"),
             ("trace", "a recorded reference string, replayed on one file"),
@@ -225,6 +229,7 @@ impl WorkloadSpec {
             Self::Dd(params) => params.check(),
             Self::Android(params) => params.check(),
             Self::Fairness(params) => params.check(),
+            Self::Highalloc(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
             Self::Trace(source) => source.spec().map(drop),
@@ -253,6 +258,9 @@ impl WorkloadSpec {
             Self::Android(params) => scripted(Android::new(&params.scaled(scale), seed)?),
             Self::Dd(params) => scripted(Dd::new(&params.scaled(scale))?),
             Self::Fairness(params) => Box::new(FairnessWorkload::new(&params.scaled(scale), seed)?),
+            Self::Highalloc(params) => {
+                Box::new(HighallocWorkload::new(&params.scaled(scale), seed)?)
+            }
             Self::Touch(params) => Box::new(TouchWorkload::new(&params.scaled(scale), seed)?),
             Self::Job(source) => source.build(seed, scale)?,
             Self::Trace(source) => source.build(scale)?,
@@ -287,7 +295,7 @@ mod tests {
                 other => &format!("kind = {other:?}"),
             };
             let is_exact = matches!(*kind, "job" | "trace");
-            let scale = if is_exact { 1.0 } else { 1.0 / 64.0 };
+            let scale = if is_exact || *kind == "highalloc" { 1.0 } else { 1.0 / 64.0 };
             let workload = parse(text).unwrap().build(1, scale).unwrap();
             assert!(workload.layout().tasks.iter().any(|task| !task.background), "{kind}");
         }

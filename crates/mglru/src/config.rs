@@ -5,6 +5,8 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::contig::Contig;
+
 /// Which LRU algorithm runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -181,6 +183,8 @@ pub struct Config {
     pub refs_model: RefsModel,
     /// When to age.
     pub aging_rule: AgingRule,
+    /// How large blocks come about, and which kernels' physical memory that needs.
+    pub contig: Contig,
     /// The 2026 series.
     pub patches: Patches,
     /// Minimum scan of tiny lruvecs.
@@ -221,6 +225,7 @@ impl Default for Config {
             lru: Algorithm::Mglru,
             refs_model: RefsModel::K614,
             aging_rule: AgingRule::K614,
+            contig: Contig::K612,
             patches: Patches::ALL,
             floor: Floor::V7,
             memcg_walk: MemcgWalk::MemcgLru,
@@ -265,6 +270,18 @@ pub const VARIANTS: &[Variant] = &[
     Variant { name: "fifo", says: "control: first in, first out", make: fifo },
     Variant { name: "random", says: "control: random replacement", make: random },
     Variant {
+        name: "L0",
+        says: "2.6.32: lumpy reclaim, no compaction",
+        make: || lumpy(Contig::L0),
+    },
+    Variant { name: "L1", says: "3.2: lumpy reclaim and compaction", make: || lumpy(Contig::L1) },
+    Variant {
+        name: "L2",
+        says: "3.3-git: order-0 reclaim for compaction",
+        make: || lumpy(Contig::L2),
+    },
+    Variant { name: "L3", says: "L2 with lumpy reclaim removed", make: || lumpy(Contig::L3) },
+    Variant {
         name: "k6.12",
         says: "Debian's 6.12.117: mainline 6.12 and stable backports",
         make: k612,
@@ -273,6 +290,11 @@ pub const VARIANTS: &[Variant] = &[
 
 fn classic() -> Config {
     Config { lru: Algorithm::Classic, ..Config::default() }
+}
+
+/// Kernels of 2009 to 2012: active and inactive lists, kswapd may write dirty file pages.
+fn lumpy(contig: Contig) -> Config {
+    Config { lru: Algorithm::Classic, contig, node_dirty_flag: true, ..Config::default() }
 }
 
 fn fifo() -> Config {
@@ -335,6 +357,7 @@ impl Config {
         ("lru", "mglru | classic | fifo | random"),
         ("refs_model", "k612 | k614"),
         ("aging_rule", "k612 | k614"),
+        ("contig", "l0 | l1 | l2 | l3 | k6.12"),
         ("floor", "none | v2 | v4 | v5 | v7"),
         ("memcg_walk", "memcg_lru | iter"),
         ("partial_walks", "true | false"),
@@ -389,6 +412,12 @@ impl Config {
             "aging_rule" => {
                 self.aging_rule = choices!(value, key, "k612 or k614", {
                     "k612" => AgingRule::K612, "k614" => AgingRule::K614,
+                });
+            }
+            "contig" => {
+                self.contig = choices!(value, key, "l0, l1, l2, l3 or k6.12", {
+                    "l0" => Contig::L0, "l1" => Contig::L1, "l2" => Contig::L2,
+                    "l3" => Contig::L3, "k6.12" => Contig::K612,
                 });
             }
             "floor" => {

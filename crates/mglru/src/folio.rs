@@ -62,6 +62,8 @@ bits! {
     EXEC = 20,
     /// Free for the host's own use.
     HOST_MARK = 21,
+    /// A reclaimer holds it while it waits; whoever frees it takes it away from there.
+    ISOLATED = 22,
     /// Free for the host's own use.
     HOST = 23,
 }

@@ -198,6 +198,56 @@ pub struct SlabWork {
     pub freed: u64,
 }
 
+/// A zone as a request of some order sees it. Sizes are pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderView {
+    /// Pages of the zone; 0: the zone does not exist.
+    pub managed: u64,
+    /// Free pages.
+    pub free: u64,
+    /// The low watermark.
+    pub low: u64,
+    /// The high watermark.
+    pub high: u64,
+    /// A block could be taken and leave the minimum.
+    pub above_min: bool,
+    /// A block could be taken and leave the low watermark.
+    pub above_low: bool,
+    /// A block could be taken and leave the high watermark.
+    pub above_high: bool,
+    /// Compaction would not be skipped for lack of memory, or is not needed.
+    pub compaction_fits: bool,
+    /// Compaction of the zone failed and is skipped for a while.
+    pub deferred: bool,
+}
+
+impl OrderView {
+    /// A zone where only the number of free pages is known.
+    pub fn of_pages(zone: &ZoneView) -> Self {
+        Self {
+            managed: zone.managed,
+            free: zone.free,
+            low: zone.low,
+            high: zone.high,
+            above_min: zone.free >= zone.min,
+            above_low: zone.free >= zone.low,
+            above_high: zone.free >= zone.high,
+            ..Self::default()
+        }
+    }
+}
+
+/// What lies in one frame of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbour {
+    /// Nothing.
+    Free,
+    /// This folio.
+    Folio(FolioId),
+    /// Something that reclaim cannot take.
+    Other,
+}
+
 /// Everything reclaim may ask of the machine beneath it.
 ///
 /// All calls take `&mut self`, so that a tape can log or answer any of them.
@@ -213,6 +263,19 @@ pub trait Host {
 
     /// The state of a zone.
     fn zone(&mut self, node: NodeId, zone: Zone) -> ZoneView;
+
+    /// The state of a zone for a block of `2^order` pages. A host without physical memory knows
+    /// numbers of pages only.
+    fn order_view(&mut self, node: NodeId, zone: Zone, order: u8) -> OrderView {
+        let _ = order;
+        OrderView::of_pages(&self.zone(node, zone))
+    }
+
+    /// What lies in the aligned block of `2^order` pages around a folio, in order of frames, the
+    /// folio itself included, up to the end of the zone. Nothing for a host that has no frames.
+    fn neighbours(&mut self, folio: FolioId, order: u8, out: &mut Vec<Neighbour>) {
+        let _ = (folio, order, out);
+    }
 
     /// The first page table of `mm` at or after `from`; `None`: the walk of this mm is over.
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView>;

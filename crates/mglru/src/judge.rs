@@ -98,6 +98,13 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// The folio stays for a reason that will not pass by itself.
+    pub(crate) fn keeps_for_good(self) -> bool {
+        !matches!(self, Self::Evict { .. } | Self::MarkWriteback | Self::Immediate | Self::Wait)
+    }
+}
+
 impl Facts {
     /// The facts in the folio's flags.
     pub fn of(folio: &Folio) -> Self {

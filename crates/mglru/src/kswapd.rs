@@ -1,39 +1,66 @@
 //! kswapd: reclaims a node until a zone is above its high watermark (spec §9.3, §4.7).
 
+use crate::contig::{self, Contig};
 use crate::generations::Evictable;
-use crate::host::{Host, ZoneView};
+use crate::host::{Host, OrderView};
 use crate::lru::Lru;
 use crate::shrink::{Reclaim, Step, Work};
-use crate::types::{DEF_PRIORITY, LruType, LruvecId, MAX_NR_ZONES, NodeId, SWAP_CLUSTER_MAX, Zone};
-
-fn zones(node: NodeId, host: &mut impl Host) -> [ZoneView; MAX_NR_ZONES] {
-    core::array::from_fn(|z| host.zone(node, Zone(z as u8)))
-}
-
-fn is_balanced(zones: &[ZoneView]) -> bool {
-    zones.iter().any(|z| z.managed > 0 && z.free >= z.high)
-}
+use crate::stats::Counter;
+use crate::throttle::Throttle;
+use crate::types::{DEF_PRIORITY, LruType, LruvecId, NodeId, SWAP_CLUSTER_MAX};
 
 impl Reclaim {
     /// One turn of kswapd's loop: enough, given up, or another visit at this priority.
     pub(crate) fn next_balance(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
         let node = self.home;
-        let zones = zones(node, host);
-        if is_balanced(&zones) {
+        let contig = lru.config.contig;
+        self.settle_for_pages(contig);
+        let zones = contig::views(node, self.ctl.order, host);
+        if contig.is_balanced(self.ctl.order, &zones) {
             lru.can_sleep(node);
             self.over = true;
-        } else if self.ctl.priority == 0 {
+        } else if let Some(step) = self.wait_for_writers(lru, &zones) {
+            return step;
+        } else if self.ctl.priority > 0 {
+            self.start_balance(lru, &zones, host);
+        } else if contig.is_lumpy_era() && self.ctl.order > 0 {
+            // A whole descent found next to nothing: single pages will have to do.
+            self.ctl.order = 0;
+            self.ctl.priority = DEF_PRIORITY;
+        } else {
             if self.total + self.ctl.reclaimed == 0 {
                 lru.nodes[node.index()].kswapd_failures += 1;
             }
             self.over = true;
-        } else {
-            self.start_balance(lru, &zones, host);
         }
         Step::Again(Work::default())
     }
 
-    fn start_balance(&mut self, lru: &mut Lru, zones: &[ZoneView], host: &mut impl Host) {
+    /// The gap for compaction is enough (6.12): it makes the block.
+    fn settle_for_pages(&mut self, contig: Contig) {
+        let reclaimed = self.total + self.ctl.reclaimed;
+        if contig == Contig::K612 && reclaimed >= contig::compact_gap(self.ctl.order) {
+            self.ctl.order = 0;
+        }
+    }
+
+    /// In the lumpy era kswapd that has trouble waits for writers between visits, unless memory is
+    /// so short that it must not.
+    fn wait_for_writers(&mut self, lru: &mut Lru, zones: &[OrderView]) -> Option<Step> {
+        let waits = core::mem::take(&mut self.may_wait)
+            && self.ctl.scanned > 0
+            && self.ctl.priority < DEF_PRIORITY - 2;
+        if !waits {
+            return None;
+        }
+        if zones.iter().any(|zone| zone.managed > 0 && !zone.above_min) {
+            lru.counters[Counter::KswapdSkipCongestionWait] += 1;
+            return None;
+        }
+        self.sleep(lru, self.home, Throttle::Writeback)
+    }
+
+    fn start_balance(&mut self, lru: &mut Lru, zones: &[OrderView], host: &mut impl Host) {
         let eligible = zones.iter().filter(|z| z.managed > 0);
         self.ctl.goal = eligible.map(|z| z.high.max(SWAP_CLUSTER_MAX)).sum();
         if lru.config.is_mglru() {
@@ -49,10 +76,17 @@ impl Reclaim {
         }
     }
 
-    /// A visit is over: pressure rises when it fell short of its goal.
-    pub(crate) fn left_balance(&mut self, scanned_before: u64) {
+    /// A visit is over: pressure rises when it fell short of its goal. In the lumpy era it rises
+    /// until 32 pages were reclaimed, and starts over then.
+    pub(crate) fn left_balance(&mut self, lru: &Lru, scanned_before: u64) {
         let scanned = self.ctl.scanned - scanned_before.min(self.ctl.scanned);
-        if scanned < self.ctl.goal || self.ctl.reclaimed == 0 {
+        if lru.config.contig.is_lumpy_era() {
+            self.may_wait = true;
+            self.pass_reclaimed += self.ctl.reclaimed;
+            let over = self.pass_reclaimed >= SWAP_CLUSTER_MAX;
+            self.pass_reclaimed *= u64::from(!over);
+            self.ctl.priority = if over { DEF_PRIORITY } else { self.ctl.priority - 1 };
+        } else if scanned < self.ctl.goal || self.ctl.reclaimed == 0 {
             self.ctl.priority = self.ctl.priority.min(DEF_PRIORITY) - 1;
         }
     }

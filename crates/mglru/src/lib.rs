@@ -15,6 +15,7 @@ mod bloom;
 mod check;
 mod classic;
 pub mod config;
+pub mod contig;
 mod controller;
 mod debug;
 mod demotion;
@@ -48,6 +49,7 @@ mod walk;
 mod workingset;
 
 pub use config::Config;
+pub use contig::Contig;
 pub use folio::{Bit, FolioKind, Folios};
 pub use host::Host;
 pub use input::{Created, Input};

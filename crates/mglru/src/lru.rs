@@ -214,6 +214,12 @@ impl Lru {
         }
     }
 
+    /// A folio that was moved to another page goes to where a new look at it puts it.
+    pub fn put_back_moved(&mut self, id: FolioId) {
+        self.remove(id);
+        self.putback(id);
+    }
+
     fn insert_unevictable(&mut self, id: FolioId) {
         let folio = &mut self.folios[id];
         folio.flags.clear(Bit::ACTIVE);
@@ -244,6 +250,9 @@ impl Lru {
 
     /// Gives a folio that is on no list back to the slab, whatever its dirty state.
     pub fn free_folio(&mut self, id: FolioId) {
+        if self.folios[id].flags.has(Bit::ISOLATED) {
+            self.release_isolated(id);
+        }
         self.clean(id);
         if self.folios[id].flags.has(Bit::WRITEBACK) {
             self.account_writeback(id, false);

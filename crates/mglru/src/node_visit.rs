@@ -96,7 +96,7 @@ impl Reclaim {
         let mut visit = self.visit.take().expect("a visit is open");
         let Some(mut member) = visit.member.take() else {
             if !self.next_member(lru, &mut visit, host) {
-                return self.leave_node(lru, &visit);
+                return self.leave_node(lru, &visit, host);
             }
             self.visit = Some(visit);
             return Step::Again(Work::default());
@@ -108,7 +108,7 @@ impl Reclaim {
             if let MemcgSource::Bins(walk) = &mut visit.source {
                 lru.rotate_left(visit.node, walk, host);
             }
-            return self.leave_node(lru, &visit);
+            return self.leave_node(lru, &visit, host);
         }
         self.visit = Some(visit);
         step
@@ -185,7 +185,7 @@ impl Reclaim {
             },
         };
         if !waiting.is_empty() {
-            lru.hold_isolated(member.lruvec, &waiting, true);
+            lru.hold_isolated(member.lruvec, &waiting);
             self.waiting = (member.lruvec, waiting);
         }
         if let Some(step) = throttle.and_then(|reason| self.sleep(lru, node, reason)) {
@@ -203,7 +203,7 @@ impl Reclaim {
         self.sleep(lru, node, Throttle::Isolated).unwrap_or(Step::Again(Work::default()))
     }
 
-    fn sleep(&mut self, lru: &mut Lru, node: NodeId, reason: Throttle) -> Option<Step> {
+    pub(crate) fn sleep(&mut self, lru: &mut Lru, node: NodeId, reason: Throttle) -> Option<Step> {
         let at_most = lru.throttle(node, reason)?;
         self.asleep_on = (reason == Throttle::Writeback).then_some(node);
         Some(Step::Sleep { reason, at_most })
@@ -239,18 +239,24 @@ impl Reclaim {
     }
 
     /// The node is done: judge what was met there (not in MGLRU root reclaim).
-    fn leave_node(&mut self, lru: &mut Lru, visit: &NodeVisit) -> Step {
+    fn leave_node(&mut self, lru: &mut Lru, visit: &NodeVisit, host: &mut impl Host) -> Step {
         let node = visit.node;
         let reclaimed = self.ctl.reclaimed - visit.reclaimed_before.min(self.ctl.reclaimed);
         if reclaimed > 0 {
             lru.nodes[node.index()].kswapd_failures = 0;
         }
         if self.purpose == Purpose::Balance {
-            self.left_balance(visit.scanned_before);
+            self.left_balance(lru, visit.scanned_before);
+        }
+        let scanned = self.ctl.scanned - visit.scanned_before.min(self.ctl.scanned);
+        let again = self.purpose == Purpose::Call
+            && lru.continues(&self.ctl, node, (scanned, reclaimed), host);
+        if again {
+            self.enter_node(lru, node, host);
+            return Step::Again(Work::default());
         }
         let silent = lru.config.is_mglru() && self.ctl.is_root();
         let first = if silent { None } else { lru.judge_node(&self.ctl, node) };
-        let scanned = self.ctl.scanned - visit.scanned_before.min(self.ctl.scanned);
         let reason = first.or_else(|| lru.judge_progress(&self.ctl, node, scanned, reclaimed));
         let step = reason.and_then(|reason| self.sleep(lru, node, reason));
         step.unwrap_or(Step::Again(Work::default()))

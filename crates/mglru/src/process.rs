@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::config::Config;
+use crate::contig::Mode;
 use crate::folio::Bit;
 use crate::host::{Demotion, Eviction, Host, Outcome, RmapHarvest};
 use crate::judge::{Bench, Facts, References, Verdict, judge};
@@ -83,6 +84,9 @@ impl Lru {
                 verdict => {
                     ctl.scanned += self.folios[id].pages();
                     self.note_dirty(id, &mut done.stats);
+                    if verdict.keeps_for_good() {
+                        self.note_kept(ctl);
+                    }
                     if !self.dispose(ctl, id, verdict, &mut evictions, &mut done.stats) {
                         list[kept] = id;
                         kept += 1;
@@ -113,8 +117,8 @@ impl Lru {
             may_enter_fs: ctl.gfp.fs,
             kswapd: ctl.is_kswapd(),
             node_writeback: self.nodes[node.index()].writeback_flag,
-            sane: !ctl.is_cgroup() || sane_throttling,
-            ignore_references: manner.ignore_references,
+            sane: !ctl.sync && (!ctl.is_cgroup() || sane_throttling),
+            ignore_references: manner.ignore_references || ctl.mode == Mode::Lumpy,
             two_touch: mglru && !self.config.is_k612(),
             racing_promotion: mglru && self.config.is_k612(),
             may_demote: false,
@@ -222,14 +226,18 @@ impl Lru {
         let may_write = if anon {
             !clean_only && ctl.may_writepage && ctl.gfp.io
         } else {
-            self.may_write_file(ctl, id)
+            self.may_write_file(ctl, id, clean_only)
         };
         evictions.push(Eviction { folio: id, may_write, outcome: Outcome::Pending });
         true
     }
 
-    /// Up to 6.18 kswapd writes a dirty file folio it met before, on a node full of such.
-    fn may_write_file(&self, ctl: &Control, id: FolioId) -> bool {
+    /// Up to 6.18 kswapd writes a dirty file folio it met before, on a node full of such. Whoever
+    /// wants a whole block writes what is dirty in it.
+    fn may_write_file(&self, ctl: &Control, id: FolioId, clean_only: bool) -> bool {
+        if ctl.mode != Mode::Single {
+            return !clean_only && ctl.may_writepage && ctl.gfp.fs;
+        }
         let folio = &self.folios[id];
         let node = self.place(folio.lruvec).node;
         self.config.node_dirty_flag

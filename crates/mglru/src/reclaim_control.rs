@@ -1,5 +1,6 @@
 //! What one reclaim call wants and has done so far (the kernel's `scan_control`; spec §9).
 
+use crate::contig::Mode;
 use crate::types::{DEF_PRIORITY, MemcgId, Reclaimer, SWAP_CLUSTER_MAX, Zone};
 
 /// What the allocating context permits.
@@ -60,6 +61,14 @@ pub(crate) struct Control {
     pub(crate) target: Option<MemcgId>,
     pub(crate) goal: u64,
     pub(crate) order: u8,
+    /// The request is repeated until it succeeds or reclaim makes no progress.
+    pub(crate) repeat: bool,
+    /// How the batch at hand is isolated and judged.
+    pub(crate) mode: Mode,
+    /// It waits for writeback.
+    pub(crate) sync: bool,
+    /// Compaction can go to work as things are.
+    pub(crate) compaction_ready: bool,
     pub(crate) reclaim_idx: Zone,
     pub(crate) gfp: Gfp,
     pub(crate) may_swap: bool,
@@ -85,6 +94,10 @@ impl Control {
             target,
             goal: pages.max(SWAP_CLUSTER_MAX),
             order: 0,
+            repeat: false,
+            mode: Mode::Single,
+            sync: false,
+            compaction_ready: false,
             reclaim_idx: Zone(crate::types::MAX_NR_ZONES as u8 - 1),
             gfp: Gfp::default(),
             may_swap: true,

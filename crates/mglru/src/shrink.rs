@@ -84,6 +84,10 @@ pub struct Reclaim {
     pub(crate) over: bool,
     /// Reclaimed before this descent (kswapd).
     pub(crate) total: u64,
+    /// Reclaimed since the last start from the first priority (kswapd, lumpy era).
+    pub(crate) pass_reclaimed: u64,
+    /// The last visit is not yet waited for (kswapd, lumpy era).
+    pub(crate) may_wait: bool,
 }
 
 impl Reclaim {
@@ -100,6 +104,8 @@ impl Reclaim {
             started: false,
             over: false,
             total: 0,
+            pass_reclaimed: 0,
+            may_wait: false,
         }
     }
 
@@ -110,6 +116,14 @@ impl Reclaim {
         ctl.reclaim_idx = zone;
         ctl.gfp = gfp;
         Self::new(ctl, Purpose::Call, node)
+    }
+
+    /// The same for a block of `2^order` pages; `repeat`: it is tried again until it succeeds or
+    /// reclaim makes no progress.
+    pub fn block(node: NodeId, zone: Zone, order: u8, repeat: bool) -> Self {
+        let mut call = Self::direct(node, zone, order, Gfp::default());
+        call.ctl.repeat = repeat;
+        call
     }
 
     /// A charge of `pages` went over the limit of `memcg`.
@@ -178,7 +192,8 @@ impl Reclaim {
 
     fn end(&mut self, lru: &mut Lru) -> Step {
         let reclaimed = match self.purpose {
-            Purpose::Call => self.ctl.reclaimed,
+            // Compaction can help: that is progress.
+            Purpose::Call => self.ctl.reclaimed.max(u64::from(self.ctl.compaction_ready)),
             Purpose::Balance => self.total + self.ctl.reclaimed,
             Purpose::Request { done, .. } => done,
         };
@@ -202,14 +217,18 @@ impl Reclaim {
         }
         self.pass = Some(visited + 1);
         let node = NodeId((self.home.0 + visited) % nr_nodes);
-        self.enter_node(lru, node, host);
+        if lru.is_compaction_ready(&self.ctl, node, host) {
+            self.ctl.compaction_ready = true;
+        } else {
+            self.enter_node(lru, node, host);
+        }
         Step::Again(Work::default())
     }
 
     /// All nodes were visited at this priority.
     fn end_pass(&mut self, lru: &mut Lru) {
         let ctl = &mut self.ctl;
-        if ctl.reclaimed < ctl.goal && ctl.priority > 0 {
+        if ctl.reclaimed < ctl.goal && ctl.priority > 0 && !ctl.compaction_ready {
             ctl.priority -= 1;
             return;
         }
@@ -218,7 +237,7 @@ impl Reclaim {
             let target = lru.lruvec_id(ctl.top(), NodeId(node));
             lru.lruvecs[target.index()].cgroup_congested = false;
         }
-        if ctl.reclaimed == 0 && self.try_harder(lru) {
+        if ctl.reclaimed == 0 && !ctl.compaction_ready && self.try_harder(lru) {
             return;
         }
         match self.purpose {
@@ -271,12 +290,12 @@ impl Reclaim {
         }
         let lruvec = *lruvec;
         let mut list = core::mem::take(folios);
-        lru.hold_isolated(lruvec, &list, false);
+        lru.take_isolated_back(&mut list);
         let manner = Manner { lruvec, walking: false, ignore_references: false };
         let scanned = list.len() as u32;
         let done = lru.process(&mut self.ctl, &mut list, manner, host);
         self.ctl.reclaimed += done.freed;
-        lru.hold_isolated(lruvec, &done.waiting, true);
+        lru.hold_isolated(lruvec, &done.waiting);
         self.waiting = (lruvec, done.waiting);
         if lru.config.is_mglru() {
             lru.return_survivors(&mut list, None);

@@ -90,6 +90,8 @@ counters! {
     Pageoutrun = "pageoutrun",
     /// Times reclaim woke the flusher.
     FlusherWakeups = "flusher_wakeups",
+    /// kswapd went on at once because memory was very short (lumpy era).
+    KswapdSkipCongestionWait = "kswapd_skip_congestion_wait",
     /// Throttled for writeback.
     ThrottleWriteback = "throttle_writeback",
     /// Throttled for too many isolated pages.

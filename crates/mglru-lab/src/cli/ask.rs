@@ -8,6 +8,8 @@ use crate::dotted::Assignment;
 use crate::error::Error;
 use crate::plan::{MAX_SEEDS, Plan};
 use crate::plans;
+use crate::render;
+use crate::report::Report;
 use crate::scale;
 use crate::spec::{Experiment, Selection};
 
@@ -20,6 +22,26 @@ pub enum Format {
     Json,
     /// One self-contained page.
     Html,
+}
+
+/// Table other than our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Skin {
+    /// The vmstat table of 2012's reclaim reports.
+    Mmtests2012,
+}
+
+/// The report as a table, in the skin that was asked for.
+pub fn table(report: &Report, skin: Option<Skin>) -> String {
+    match skin {
+        None => render::report(report),
+        Some(Skin::Mmtests2012) => render::mmtests2012(&report.records),
+    }
+}
+
+/// Why a skin cannot be had.
+pub fn skin_of_no_table() -> Error {
+    Error::Request("--skin goes with --format table only".to_string())
 }
 
 /// A plan and what to change about it.

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::ask::{self, Skin};
 use super::{Answer, Asked, Format, run_all};
 use crate::error::Error;
 use crate::render;
@@ -47,6 +48,9 @@ pub(super) struct Output {
     /// Form of the result on stdout
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
+    /// Form of the table
+    #[arg(long, value_enum, value_name = "SKIN")]
+    skin: Option<Skin>,
     /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -61,6 +65,9 @@ pub(super) fn run(args: &Args) -> Answer {
 
 /// Runs what is missing, writes records and report, says what came of it.
 pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
+    if output.skin.is_some() && output.format != Format::Table {
+        return Err(ask::skin_of_no_table());
+    }
     let experiment = asked.experiment()?;
     let dir = output.out.clone().unwrap_or_else(|| default_dir(&experiment));
     let report = report(&experiment, &dir, output)?;
@@ -68,7 +75,7 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
         Format::Json => render::json(&report),
         Format::Html => render::html(&report),
         Format::Table => {
-            let table = render::report(&report);
+            let table = ask::table(&report, output.skin);
             format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
         }
     };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::ask::{self, Skin};
 use super::{Answer, Asked, Format, run};
 use crate::dotted;
 use crate::render;
@@ -35,6 +36,9 @@ pub(super) struct ReportArgs {
     /// Print the result in this form instead of writing report.html
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Form of the table
+    #[arg(long, value_enum, value_name = "SKIN")]
+    skin: Option<Skin>,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
@@ -42,9 +46,12 @@ pub(super) fn run(args: &Args) -> Answer {
 }
 
 pub(super) fn report(args: &ReportArgs) -> Answer {
+    if args.skin.is_some() && args.format != Some(Format::Table) {
+        return Err(ask::skin_of_no_table());
+    }
     let report = run::stored(&args.dir)?;
     let text = match args.format {
-        Some(Format::Table) => render::report(&report),
+        Some(Format::Table) => ask::table(&report, args.skin),
         Some(Format::Json) => render::json(&report),
         Some(Format::Html) => render::html(&report),
         None => {

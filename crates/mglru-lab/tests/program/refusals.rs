@@ -44,6 +44,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "invalid value '10001' for '--seeds <N>': 10001 is not in 1..=10000",
     ),
     ("mock.toml --jobs 0", "invalid value '0' for '--jobs <N>': 0 is not in 1..=1024"),
+    ("mock.toml --skin mmtests2012 --format json", "--skin goes with --format table only"),
     (
         "mock.toml --set workload.opps=1",
         "mock.toml: workload.opps: unknown key (did you mean ops, ops_per_s?)",

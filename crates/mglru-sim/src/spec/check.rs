@@ -1,6 +1,7 @@
 //! Which machines can be simulated: ranges of single keys, then keys that contradict each other.
 
-use super::{GroupSpec, MachineSpec, PAGE_SIZE, Size};
+use super::{GroupSpec, MachineSpec, PAGE_SIZE, Physical, Size};
+use crate::physical::PAGEBLOCK_PAGES;
 use crate::swap::SwapKind;
 
 /// Smallest and largest memory.
@@ -46,6 +47,7 @@ impl MachineSpec {
         in_range("memory", self.memory, MEMORY.0, MEMORY.1)?;
         self.check_numbers()?;
         self.check_zones()?;
+        self.check_physical()?;
         self.dirty.check()?;
         self.device.check("device")?;
         for (name, cost) in self.costs.named() {
@@ -93,6 +95,22 @@ impl MachineSpec {
             Some(min) => in_range("zones.min_free", min, Size(0), Size(self.memory.0 / 4)),
             None => Ok(()),
         }
+    }
+
+    fn check_physical(&self) -> Result<(), SpecError> {
+        let block = u64::from(PAGEBLOCK_PAGES);
+        let problem = if self.physical == Physical::Simple {
+            return Ok(());
+        } else if self.nodes > 1 {
+            "one node only".to_owned()
+        } else if self.zones.dma32 != Size(0) {
+            "one zone only (zones.dma32)".to_owned()
+        } else if self.pages() % block != 0 {
+            format!("memory must be whole pageblocks of {}", Size(block * PAGE_SIZE))
+        } else {
+            return Ok(());
+        };
+        contradiction("physical", "buddy", problem)
     }
 
     fn check_swap(&self) -> Result<(), SpecError> {

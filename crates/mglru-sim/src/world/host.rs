@@ -3,12 +3,14 @@
 use mglru::Shadow;
 use mglru::folio::Folios;
 use mglru::host::{
-    Demotion, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
+    Demotion, Eviction, Harvest, Host, MemcgView, Neighbour, OrderView, PmdView, RmapHarvest,
+    SlabWork, Va, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
 use super::World;
 use crate::dirty::Reason;
+use crate::zones::NORMAL;
 
 impl Host for World {
     fn now(&mut self) -> Nanos {
@@ -25,6 +27,16 @@ impl Host for World {
 
     fn zone(&mut self, node: NodeId, zone: Zone) -> ZoneView {
         self.zones.view(node, zone)
+    }
+
+    fn order_view(&mut self, node: NodeId, zone: Zone, order: u8) -> OrderView {
+        let pages = || OrderView::of_pages(&self.zones.view(node, zone));
+        let frames = (zone == NORMAL).then(|| self.order_view_of_frames(order)).flatten();
+        frames.unwrap_or_else(pages)
+    }
+
+    fn neighbours(&mut self, folio: FolioId, order: u8, out: &mut Vec<Neighbour>) {
+        self.neighbours_of(folio, order, out);
     }
 
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView> {
@@ -83,9 +95,9 @@ impl Host for World {
         self.wake_flusher_now();
     }
 
-    /// Kernel memory that could be shrunk is not modelled: shadow entries are never dropped and
-    /// inodes cost nothing.
-    fn shrink_slab(&mut self, _memcg: MemcgId, _node: NodeId, _priority: u8) -> SlabWork {
-        SlabWork::default()
+    /// Inodes are the only slab that can be shrunk, on a machine that has frames; shadow entries
+    /// are never dropped.
+    fn shrink_slab(&mut self, memcg: MemcgId, _node: NodeId, priority: u8) -> SlabWork {
+        if memcg == MemcgId::ROOT { self.shrink_inodes(priority) } else { SlabWork::default() }
     }
 }

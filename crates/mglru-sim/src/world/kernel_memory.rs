@@ -5,9 +5,10 @@ use mglru::types::{MemcgId, NodeId};
 use mglru_workload::FileId;
 
 use super::World;
+use crate::physical::MigrateType;
 use crate::spec::PAGE_SIZE;
 use crate::task::FreshPage;
-use crate::zones::{Mark, NORMAL};
+use crate::zones::Mark;
 
 /// A node of 64 slots.
 const NODE_BYTES: u64 = 576;
@@ -37,9 +38,8 @@ impl World {
         self.kernel.used[memcg.index()] = used + bytes;
         self.memcgs.charge_kernel_anyway(memcg, more);
         for _ in 0..more {
-            if let Some((node, zone)) = self.zones.alloc(NodeId(0), NORMAL, 1, Mark::None) {
-                self.kernel.pages.push(FreshPage { node, zone });
-            }
+            let page = self.take_page_of(NodeId(0), Mark::None, MigrateType::Unmovable);
+            self.kernel.pages.extend(page);
         }
     }
 
@@ -53,8 +53,8 @@ impl World {
         self.kernel.used[memcg.index()] = used - bytes;
         self.memcgs.uncharge_kernel(memcg, less);
         let left = self.kernel.pages.len().saturating_sub(less as usize);
-        for page in self.kernel.pages.drain(left..) {
-            self.zones.free(page.node, page.zone, 1);
+        for page in self.kernel.pages.split_off(left) {
+            self.put_page(page);
         }
     }
 

@@ -4,6 +4,7 @@ use mglru::folio::{Bit, Folio, Folios};
 use mglru::types::{FolioId, LruvecId, MemcgId, NodeId, Zone};
 
 use super::World;
+use crate::physical::MigrateType;
 use crate::swap::Slot;
 use crate::task::FreshPage;
 use crate::zones::{Mark, NORMAL};
@@ -34,19 +35,14 @@ impl World {
     /// Takes a free page near `node`, waking kswapd where memory is low. `None`: free memory is
     /// below the minimum everywhere, and the caller has to reclaim.
     pub(crate) fn alloc_page(&mut self, node: NodeId) -> Option<FreshPage> {
-        let low = self.zones.alloc(node, NORMAL, 1, Mark::Low);
+        let low = self.take_page_of(node, Mark::Low, MigrateType::Movable);
         let got = low.or_else(|| {
             self.wake_low_nodes();
-            self.zones.alloc(node, NORMAL, 1, Mark::Min)
+            self.take_page_of(node, Mark::Min, MigrateType::Movable)
         });
-        self.taken(got)
-    }
-
-    fn taken(&mut self, got: Option<(NodeId, Zone)>) -> Option<FreshPage> {
-        let (node, zone) = got?;
-        self.events.pgalloc += 1;
-        self.spend(self.costs.alloc_ns);
-        Some(FreshPage { node, zone })
+        self.events.pgalloc += u64::from(got.is_some());
+        self.spend(if got.is_some() { self.costs.alloc_ns } else { 0 });
+        got
     }
 
     fn wake_low_nodes(&mut self) {
@@ -60,7 +56,7 @@ impl World {
     /// Gives back a page that never held anything.
     pub(crate) fn give_page_back(&mut self, memcg: MemcgId, page: FreshPage) {
         self.memcgs.uncharge(memcg, 1);
-        self.zones.free(page.node, page.zone, 1);
+        self.put_page(page);
         self.events.pgfree += 1;
     }
 
@@ -80,12 +76,14 @@ impl World {
     }
 
     /// Gives a folio's memory back.
-    pub(crate) fn uncharge(&mut self, folios: &Folios, folio: FolioId) {
-        let folio = &folios[folio];
+    pub(crate) fn uncharge(&mut self, folios: &Folios, id: FolioId) {
+        let folio = &folios[id];
         *self.held_as(folio) -= folio.pages();
         let (memcg, node) = (self.memcg_of(folio.lruvec), self.node_of(folio.lruvec));
         self.memcgs.uncharge(memcg, folio.pages());
-        self.zones.free(node, folio.flags.zone(), folio.pages());
+        if !self.put_folio(id) {
+            self.zones.free(node, folio.flags.zone(), folio.pages());
+        }
         self.events.pgfree += folio.pages();
     }
 
@@ -147,12 +145,12 @@ impl World {
     pub(crate) fn settle_pool(&mut self) {
         let wanted = self.swap.pool_pages() as usize;
         while self.pool.len() < wanted {
-            let page = self.zones.alloc(NodeId(0), NORMAL, 1, Mark::None);
-            let Some((node, zone)) = page else { return };
-            self.pool.push(FreshPage { node, zone });
+            let page = self.take_page_of(NodeId(0), Mark::None, MigrateType::Unmovable);
+            let Some(page) = page else { return };
+            self.pool.push(page);
         }
-        for page in self.pool.drain(wanted..) {
-            self.zones.free(page.node, page.zone, 1);
+        for page in self.pool.split_off(wanted) {
+            self.put_page(page);
         }
     }
 

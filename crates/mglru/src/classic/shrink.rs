@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
 use crate::config::Algorithm;
+use crate::contig::Mode;
 use crate::folio::Bit;
 use crate::host::{Host, RmapHarvest};
 use crate::lru::Lru;
@@ -314,10 +315,13 @@ impl Lru {
         if self.too_many_isolated(ctl, id, list) {
             return ClassicStep::TooManyIsolated;
         }
+        self.choose_mode(ctl);
         let mut taken = if self.config.lru == Algorithm::Random {
             self.isolate_at_random(id, list, pages, host)
-        } else {
+        } else if ctl.mode == Mode::Single {
             self.isolate_classic(ctl, id, list, pages)
+        } else {
+            self.isolate_blocks(ctl, id, list, pages, host)
         };
         let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
         let lru_type = list.lru_type();
@@ -328,12 +332,16 @@ impl Lru {
         let ignore_references = self.config.ignores_accesses();
         let manner = Manner { lruvec: id, walking: false, ignore_references };
         let mut done = self.process(ctl, &mut taken, manner, host);
+        let mut waiting = core::mem::take(&mut done.waiting);
+        if self.repeats_batch(ctl, n, done.freed) {
+            waiting.append(&mut taken);
+            ctl.sync = true;
+        }
         for folio in taken.drain(..) {
             self.putback(folio);
         }
         self.scratch.isolated = taken;
         let throttle = self.account_inactive(ctl, id, lru_type, n, &done, host);
-        let waiting = core::mem::take(&mut done.waiting);
         ClassicStep::Shrunk { held: judged, judged, waiting, throttle }
     }
 

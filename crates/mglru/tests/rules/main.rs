@@ -5,6 +5,7 @@ mod aging;
 mod budget;
 mod classic;
 mod concurrency;
+mod contig;
 mod demotion;
 mod dirty;
 mod entry;

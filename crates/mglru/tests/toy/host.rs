@@ -2,8 +2,8 @@
 
 use mglru::folio::{Bit, Folios};
 use mglru::host::{
-    Around, Demotion, Eviction, Harvest, Host, MemcgView, Outcome, PmdView, RmapHarvest, SlabWork,
-    Va, YoungPte, ZoneView,
+    Around, Demotion, Eviction, Harvest, Host, MemcgView, Neighbour, Outcome, PmdView, RmapHarvest,
+    SlabWork, Va, YoungPte, ZoneView,
 };
 use mglru::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
@@ -32,6 +32,12 @@ impl Host for Toy {
 
     fn zone(&mut self, _node: NodeId, zone: Zone) -> ZoneView {
         self.zones[zone.index()]
+    }
+
+    fn neighbours(&mut self, folio: FolioId, _order: u8, out: &mut Vec<Neighbour>) {
+        if self.block.contains(&Neighbour::Folio(folio)) {
+            out.extend(&self.block);
+        }
     }
 
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView> {

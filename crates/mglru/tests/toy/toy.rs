@@ -9,7 +9,7 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mglru::host::{Backing, Outcome, SlabWork, Va, ZoneView};
+use mglru::host::{Backing, Neighbour, Outcome, SlabWork, Va, ZoneView};
 use mglru::{FolioId, LruType, MAX_NR_ZONES, MmId, Nanos, NodeId, Shadow};
 
 pub use world::World;
@@ -107,6 +107,8 @@ pub struct Toy {
     pub lruvec_groups: Vec<usize>,
     /// Zones of the first node.
     pub zones: [ZoneView; MAX_NR_ZONES],
+    /// The one block of contiguous pages whose content is known.
+    pub block: Vec<Neighbour>,
     /// Evicted folios, in order.
     pub freed: Vec<Freed>,
     /// Batches handed to the host: folios of each.
@@ -146,6 +148,7 @@ impl Default for Toy {
             spaces: Vec::new(),
             lruvec_groups: vec![0],
             zones,
+            block: Vec::new(),
             freed: Vec::new(),
             batches: Vec::new(),
             flusher_wakes: 0,

@@ -249,6 +249,7 @@ impl<'a> Walk<'a> {
             task_ops: self.task_ops,
             groups: Vec::new(),
             phases: self.phases,
+            blocks: Vec::new(),
             figures: workload.figures(),
             string_hash: workload.string_hash(),
         }

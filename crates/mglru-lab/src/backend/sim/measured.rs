@@ -148,6 +148,12 @@ fn groups(found: &Found, end: Option<&Phase>) -> IndexMap<String, Group> {
     groups.iter().map(|g| (g.name.clone(), group(g))).collect()
 }
 
+/// Successful attempts at blocks, whole per cent as the published tables have them, per class.
+fn success(found: &Found) -> impl Iterator<Item = (String, Json)> + '_ {
+    let percent = |[made, successful]: [u64; 2]| Json::from(100 * successful / made.max(1));
+    found.blocks.iter().map(move |(class, n)| (format!("success_{class}"), percent(*n)))
+}
+
 /// The workload's figures, how evenly its groups were reclaimed from, its string's hash and the
 /// number of page accesses.
 fn custom(found: &Found, end: Option<&Phase>) -> impl Iterator<Item = (String, Json)> {
@@ -159,7 +165,7 @@ fn custom(found: &Found, end: Option<&Phase>) -> impl Iterator<Item = (String, J
         ("accesses".to_string(), Json::from(found.accesses)),
         ("string_hash".to_string(), Json::from(format!("{:016x}", found.string_hash))),
     ];
-    figures.chain(own)
+    figures.chain(success(found)).chain(own)
 }
 
 /// Standard deviation over mean of the pages taken from the groups that have no group below them;

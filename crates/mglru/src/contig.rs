@@ -1,0 +1,357 @@
+//! Large blocks by reclaim: lumpy isolation, and the hand-over to compaction (experiments §17).
+//!
+//! Lumpy reclaim takes the neighbours of a folio at the tail, whatever their place on the lists,
+//! so that a whole block falls free. Its successor reclaims single pages until compaction has room
+//! to work in. Which of them is in force is one value, [`Contig`]; what this file decides of it is
+//! pure, and the host says what lies beside what.
+
+use alloc::vec::Vec;
+
+use crate::folio::Bit;
+use crate::host::{Host, Neighbour, OrderView};
+use crate::lru::Lru;
+use crate::lruvec::ClassicList;
+use crate::reclaim_control::Control;
+use crate::types::{DEF_PRIORITY, FolioId, LruType, LruvecId, MAX_NR_ZONES, MemcgId, NodeId, Zone};
+
+/// Orders above this are costly: reclaim takes them seriously from the first priority on.
+const COSTLY_ORDER: u8 = 3;
+/// Small orders are taken seriously from this priority down.
+const SERIOUS_PRIORITY: u8 = DEF_PRIORITY - 2;
+/// Small orders stall for writeback from this priority down.
+const STALL_PRIORITY: u8 = DEF_PRIORITY / 3;
+
+/// The rules for large blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Contig {
+    /// Linux 2.6.32: lumpy reclaim, no compaction.
+    L0,
+    /// Linux 3.2: compaction is built, isolation still takes whole blocks.
+    L1,
+    /// 3.3-git: order-0 reclaim where compaction is built.
+    L2,
+    /// Lumpy reclaim removed.
+    L3,
+    /// Linux 6.12.
+    K612,
+}
+
+/// How a batch is isolated and judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Folios from the tail, each for itself.
+    #[default]
+    Single,
+    /// Whole blocks, whoever references them.
+    Lumpy,
+    /// Whole blocks, as far as they lie on one list and are not referenced.
+    Compaction,
+}
+
+/// What the loop over one node has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// Pages scanned in this visit.
+    pub scanned: u64,
+    /// Pages reclaimed in this visit.
+    pub reclaimed: u64,
+    /// Pages reclaimed since the call began.
+    pub total: u64,
+    /// Pages on the inactive lists that may be reclaimed.
+    pub inactive: u64,
+}
+
+/// Free pages that compaction for this order works with.
+pub fn compact_gap(order: u8) -> u64 {
+    2 << order
+}
+
+impl Contig {
+    /// Is compaction built?
+    pub fn has_compaction(self) -> bool {
+        self != Self::L0
+    }
+
+    /// Is it one of the kernels up to 3.4?
+    pub fn is_lumpy_era(self) -> bool {
+        self != Self::K612
+    }
+
+    /// Does isolation take whole blocks?
+    pub fn takes_blocks(self) -> bool {
+        matches!(self, Self::L0 | Self::L1)
+    }
+
+    /// How a batch begins.
+    pub fn mode(self, order: u8, priority: u8) -> Mode {
+        let serious = order > COSTLY_ORDER || order > 0 && priority < SERIOUS_PRIORITY;
+        match self {
+            Self::L0 if serious => Mode::Lumpy,
+            Self::L1 if serious => Mode::Compaction,
+            _ => Mode::Single,
+        }
+    }
+
+    /// Is the batch done again, waiting for writeback this time? Never by kswapd.
+    pub fn repeats(self, mode: Mode, order: u8, priority: u8, missed: bool) -> bool {
+        let patient = match self {
+            Self::L0 => order > COSTLY_ORDER,
+            _ => order > COSTLY_ORDER || priority <= STALL_PRIORITY,
+        };
+        mode != Mode::Single && missed && patient
+    }
+
+    /// Does one folio that stays spoil the block for the rest of the batch?
+    fn gives_up_early(self) -> bool {
+        self == Self::L1
+    }
+
+    /// Does reclaim for this order hand over to compaction?
+    fn hands_over(self, order: u8, priority: u8) -> bool {
+        let serious = order > COSTLY_ORDER || order > 0 && priority < SERIOUS_PRIORITY;
+        self.has_compaction() && serious
+    }
+
+    /// Does reclaim of this node go on, so that compaction gets its room?
+    pub fn goes_on(self, order: u8, repeat: bool, tried: &Tried, zones: &[OrderView]) -> bool {
+        let gap = compact_gap(order);
+        let fruitless = match (self, repeat) {
+            (Self::K612, _) | (_, false) => tried.reclaimed == 0,
+            (_, true) => tried.reclaimed == 0 && tried.scanned == 0,
+        };
+        let room =
+            zones.iter().any(|zone| zone.compaction_fits || self == Self::K612 && zone.above_min);
+        let enough = self.is_lumpy_era() && tried.total >= gap;
+        !fruitless && !room && !enough && tried.inactive > gap
+    }
+
+    /// Can compaction go to work before anything is reclaimed for a costly order?
+    pub fn is_compaction_ready(self, order: u8, zone: &OrderView) -> bool {
+        if !self.has_compaction() || order <= COSTLY_ORDER || zone.managed == 0 {
+            return false;
+        }
+        let gap = compact_gap(order);
+        if self == Self::K612 {
+            return zone.above_min || zone.compaction_fits && zone.free > zone.high + gap;
+        }
+        let balance_gap = zone.low.min(zone.managed.div_ceil(100));
+        zone.free > zone.high + balance_gap + gap && (!zone.deferred || zone.above_low)
+    }
+
+    /// May kswapd sleep, or go on to compaction?
+    pub fn is_balanced(self, order: u8, zones: &[OrderView]) -> bool {
+        let (mut good, mut all) = (0, 0);
+        for zone in zones.iter().filter(|zone| zone.managed > 0) {
+            let compacts = self.is_lumpy_era() && !self.takes_blocks() && zone.compaction_fits;
+            let is_good = if compacts { zone.free >= zone.high } else { zone.above_high };
+            good += if is_good { zone.managed } else { 0 };
+            all += zone.managed;
+        }
+        match self {
+            Self::K612 => good > 0,
+            _ if order == 0 => good == all,
+            _ => good * 4 >= all,
+        }
+    }
+}
+
+impl Lru {
+    /// Does this batch go for whole blocks? Called at the start of each.
+    pub(crate) fn choose_mode(&self, ctl: &mut Control) {
+        ctl.mode = self.config.contig.mode(ctl.order, ctl.priority);
+        ctl.sync = false;
+    }
+
+    /// Takes at least `pages` pages: folios from the tail, and the rest of the block each lies in.
+    /// Every page taken counts.
+    pub(crate) fn isolate_blocks(
+        &mut self,
+        ctl: &Control,
+        id: LruvecId,
+        list: ClassicList,
+        pages: u64,
+        host: &mut impl Host,
+    ) -> Vec<FolioId> {
+        let mut taken = core::mem::take(&mut self.scratch.isolated);
+        let mut block = Vec::new();
+        let mut n = 0;
+        while n < pages {
+            let head = self.lruvecs[id.index()].classic.lists[list.index()];
+            let Some(target) = self.folios.tail(head) else { break };
+            n += self.take_isolated(target, &mut taken);
+            block.clear();
+            host.neighbours(target, ctl.order, &mut block);
+            for &neighbour in &block {
+                match neighbour {
+                    Neighbour::Free => {}
+                    Neighbour::Folio(folio) if folio == target => {}
+                    Neighbour::Folio(folio) if self.may_take(ctl, id, list, folio, host) => {
+                        n += self.take_isolated(folio, &mut taken);
+                    }
+                    Neighbour::Folio(_) | Neighbour::Other => break,
+                }
+            }
+        }
+        taken
+    }
+
+    fn take_isolated(&mut self, folio: FolioId, taken: &mut Vec<FolioId>) -> u64 {
+        self.remove_classic(folio);
+        self.folios[folio].flags.clear(Bit::ACTIVE);
+        taken.push(folio);
+        self.folios[folio].pages()
+    }
+
+    /// May a neighbour be isolated? Otherwise the walk over the block ends at it.
+    fn may_take(
+        &self,
+        ctl: &Control,
+        id: LruvecId,
+        list: ClassicList,
+        folio: FolioId,
+        host: &mut impl Host,
+    ) -> bool {
+        let entry = &self.folios[folio];
+        let flags = entry.flags;
+        if entry.lruvec != id || !flags.has(Bit::LRU) || flags.has(Bit::UNEVICTABLE) {
+            return false;
+        }
+        let same_list = ClassicList::of(entry.lru_type(), flags.has(Bit::ACTIVE)) == list;
+        if flags.has(Bit::PINNED) || ctl.mode == Mode::Compaction && !same_list {
+            return false;
+        }
+        let needs_slot = entry.lru_type() == LruType::Anon && !flags.has(Bit::SWAPCACHE);
+        !needs_slot || host.memcg(MemcgId::ROOT).swap_left > 0
+    }
+
+    /// A folio of the batch stays: is the block lost?
+    pub(crate) fn note_kept(&self, ctl: &mut Control) {
+        if self.config.contig.gives_up_early() {
+            ctl.mode = Mode::Single;
+        }
+    }
+
+    /// Is the batch to be done again, now waiting for what is being written?
+    pub(crate) fn repeats_batch(&self, ctl: &Control, taken: u64, freed: u64) -> bool {
+        let missed = freed < taken && !ctl.is_kswapd();
+        self.config.contig.repeats(ctl.mode, ctl.order, ctl.priority, missed)
+    }
+
+    /// Is the node worth another visit at this priority?
+    pub(crate) fn continues(
+        &self,
+        ctl: &Control,
+        node: NodeId,
+        visit: (u64, u64),
+        host: &mut impl Host,
+    ) -> bool {
+        let contig = self.config.contig;
+        if ctl.is_cgroup() || !contig.hands_over(ctl.order, ctl.priority) {
+            return false;
+        }
+        let sum = |list| self.subtree_size(ctl.top(), node, list);
+        let swap = host.memcg(MemcgId::ROOT).swap_left > 0;
+        let anon = if swap { sum(ClassicList::InactiveAnon) } else { 0 };
+        let inactive = sum(ClassicList::InactiveFile) + anon;
+        let (scanned, reclaimed) = visit;
+        let tried = Tried { scanned, reclaimed, total: ctl.reclaimed, inactive };
+        contig.goes_on(ctl.order, ctl.repeat, &tried, &views(node, ctl.order, host))
+    }
+
+    /// Is it compaction's turn before this node is reclaimed from?
+    pub(crate) fn is_compaction_ready(
+        &self,
+        ctl: &Control,
+        node: NodeId,
+        host: &mut impl Host,
+    ) -> bool {
+        let contig = self.config.contig;
+        let ready = |zone: &OrderView| contig.is_compaction_ready(ctl.order, zone);
+        ctl.order > 0 && !ctl.is_cgroup() && views(node, ctl.order, host).iter().any(ready)
+    }
+}
+
+/// The zones of a node as a request of this order sees them.
+pub(crate) fn views(node: NodeId, order: u8, host: &mut impl Host) -> [OrderView; MAX_NR_ZONES] {
+    core::array::from_fn(|zone| host.order_view(node, Zone(zone as u8), order))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Contig::{K612, L0, L1, L2, L3};
+
+    const ZONE: OrderView = OrderView {
+        managed: 262_144,
+        free: 10_000,
+        low: 1_280,
+        high: 1_536,
+        above_min: false,
+        above_low: false,
+        above_high: false,
+        compaction_fits: false,
+        deferred: false,
+    };
+
+    #[test]
+    fn who_takes_blocks_and_when() {
+        assert_eq!([L0, L1, L2, L3, K612].map(|c| c.mode(9, 12)), {
+            use Mode::{Compaction, Lumpy, Single};
+            [Lumpy, Compaction, Single, Single, Single]
+        });
+        assert_eq!([12, 10, 9].map(|p| L0.mode(3, p)), [Mode::Single, Mode::Single, Mode::Lumpy]);
+        assert_eq!(L1.mode(0, 0), Mode::Single);
+    }
+
+    #[test]
+    fn the_second_pass_is_for_blocks_that_were_missed() {
+        assert!(L0.repeats(Mode::Lumpy, 9, 12, true) && !L0.repeats(Mode::Lumpy, 9, 12, false));
+        assert!(!L0.repeats(Mode::Lumpy, 3, 4, true), "only costly orders up to 2.6.35");
+        assert!(L1.repeats(Mode::Compaction, 3, 4, true));
+        assert!(!L1.repeats(Mode::Compaction, 3, 5, true));
+        assert!(!L1.repeats(Mode::Single, 9, 12, true));
+    }
+
+    #[test]
+    fn reclaim_goes_on_until_compaction_has_room() {
+        let tried = Tried { scanned: 64, reclaimed: 10, total: 100, inactive: 5_000 };
+        for contig in [L1, L2, L3, K612] {
+            assert!(contig.goes_on(9, false, &tried, &[ZONE]), "{contig:?}");
+            let fits = OrderView { compaction_fits: true, ..ZONE };
+            assert!(!contig.goes_on(9, false, &tried, &[fits]), "{contig:?}");
+            let few = Tried { inactive: 1_024, ..tried };
+            assert!(!contig.goes_on(9, false, &few, &[ZONE]));
+            let none = Tried { reclaimed: 0, ..tried };
+            assert!(!contig.goes_on(9, false, &none, &[ZONE]));
+            assert_eq!(contig.goes_on(9, true, &none, &[ZONE]), contig != K612);
+        }
+        let much = Tried { total: 1_024, ..tried };
+        assert!(!L2.goes_on(9, false, &much, &[ZONE]) && K612.goes_on(9, false, &much, &[ZONE]));
+    }
+
+    #[test]
+    fn compaction_first_when_memory_is_free() {
+        let short = OrderView { free: 1_536 + 1_280 + 1_024, ..ZONE };
+        let plenty = OrderView { free: short.free + 1, ..ZONE };
+        assert!(!L2.is_compaction_ready(9, &short) && L2.is_compaction_ready(9, &plenty));
+        assert!(!L2.is_compaction_ready(3, &plenty) && !L0.is_compaction_ready(9, &plenty));
+        let deferred = OrderView { deferred: true, ..plenty };
+        assert!(!L3.is_compaction_ready(9, &deferred));
+        assert!(L3.is_compaction_ready(9, &OrderView { above_low: true, ..deferred }));
+        assert!(!K612.is_compaction_ready(9, &plenty), "not suitable");
+        assert!(K612.is_compaction_ready(9, &OrderView { compaction_fits: true, ..plenty }));
+        assert!(K612.is_compaction_ready(9, &OrderView { above_min: true, ..short }));
+    }
+
+    #[test]
+    fn a_quarter_of_the_node_is_balance_enough_for_blocks() {
+        let good = OrderView { above_high: true, ..ZONE };
+        let quarter = [good, ZONE, ZONE, ZONE];
+        assert!(L1.is_balanced(9, &quarter) && !L1.is_balanced(0, &quarter));
+        assert!(!L1.is_balanced(9, &[good, ZONE, ZONE, ZONE, ZONE]));
+        let compacts = OrderView { compaction_fits: true, ..ZONE };
+        assert!(!L1.is_balanced(9, &[compacts]) && L2.is_balanced(9, &[compacts]));
+        assert!(!L2.is_balanced(9, &[OrderView { free: 1_535, ..compacts }]));
+        assert!(K612.is_balanced(9, &[ZONE, ZONE, ZONE, ZONE, good]));
+    }
+}
