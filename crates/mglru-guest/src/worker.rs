@@ -19,6 +19,8 @@ use crate::task::{Places, Task};
 
 /// Significant digits of latencies, as in the simulated machine.
 const LATENCY_DIGITS: u8 = 3;
+/// Longer latencies count as this: an hour, in nanoseconds.
+const LATENCY_MAX: u64 = 3_600_000_000_000;
 
 /// What all tasks of a worker share.
 pub struct Shared {
@@ -63,7 +65,8 @@ fn build(start: &Start) -> Result<Shared, String> {
         serde_json::from_value(order.spec.clone()).map_err(|e| format!("workload: {e}"))?;
     let workload = spec.build(order.seed, order.scale).map_err(|e| format!("workload: {e}"))?;
     let layout = workload.layout();
-    let histogram = || Histogram::new(LATENCY_DIGITS).map_err(|e| e.to_string());
+    let histogram =
+        || Histogram::new_with_max(LATENCY_MAX, LATENCY_DIGITS).map_err(|e| e.to_string());
     let latency = layout.classes.iter().map(|_| histogram()).collect::<Result<_, _>>()?;
     Ok(Shared {
         places: Places::open(&layout, &start.me, order.tlb_flush_every)?,

@@ -83,8 +83,10 @@ fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
         );
         // 4096 pages do not fit in 4 MiB: the kernel must have reclaimed, and read.
         let counter = |name: &str| record["counters"][name].as_u64().unwrap();
-        assert!(counter("pgsteal_direct") > 500, "{record}");
-        assert!(counter("pgpgin") > 8000, "{record}");
+        assert!(counter("pgsteal_direct") > 100, "{record}");
+        assert!(counter("pgpgin") > 4096, "{record}");
+        // A guest's read takes longer than a clock's tick.
+        assert!(record["metrics"]["latency_us"]["max"].as_f64().unwrap() > 1.0, "{record}");
         let held = record["groups"]["/touch"]["memory.stat"]["memory.current"].as_u64().unwrap();
         assert!(held <= 4 << 20, "{record}");
         assert!(record["custom"]["lru_gen"].as_str().unwrap().contains("/touch"), "{record}");

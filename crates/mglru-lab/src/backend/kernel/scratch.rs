@@ -33,8 +33,9 @@ impl Scratch {
         let size = disk_size(bytes, room);
         scratch.0.set_len(size).map_err(|e| format!("a disk of {size} bytes: {e}"))?;
         let mkfs = super::programs::find("mkfs.ext4")?;
-        // Nothing is initialised in the background while something is measured.
-        let options = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+        // Blocks of a page, whatever the size; nothing is initialised in the background while
+        // something is measured.
+        let options = ["-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
         let made = Command::new(mkfs).args(options).arg(scratch.path()).output();
         let made = made.map_err(|e| format!("mkfs.ext4: {e}"))?;
         match made.status.success() {
