@@ -89,7 +89,10 @@ impl Vma {
             locked: spec.locked,
             exec: spec.exec,
             mapped: spec.mapped,
-            table: PageTable::new(if spec.mapped { spec.pages } else { 0 }),
+            table: PageTable::new(
+                if spec.mapped { spec.pages } else { 0 },
+                is_swap_backed(spec.kind),
+            ),
             pages: spec.pages,
         }
     }
@@ -102,6 +105,13 @@ impl Vma {
         (at < u64::from(self.pages)).then_some(at as u32)
     }
 
+    /// The page of its file that `page` of this mapping shows.
+    #[inline]
+    pub fn file_page(&self, page: u32) -> Option<(FileId, u64)> {
+        let RegionKind::File { file, first_page } = self.kind else { return None };
+        Some((file, first_page + u64::from(page)))
+    }
+
     /// Length in pages, mapped or not.
     pub fn pages(&self) -> u32 {
         self.pages
@@ -109,7 +119,7 @@ impl Vma {
 
     /// Is the memory swap-backed?
     pub fn is_swap_backed(&self) -> bool {
-        !matches!(self.kind, RegionKind::File { .. })
+        is_swap_backed(self.kind)
     }
 
     fn backing(&self) -> Backing {
@@ -213,7 +223,7 @@ impl AddressSpaces {
         let vma = self.vma_mut(region);
         if !vma.mapped {
             vma.mapped = true;
-            vma.table = PageTable::new(vma.pages);
+            vma.table = PageTable::new(vma.pages, vma.is_swap_backed());
             self.link_file(region);
         }
     }
@@ -286,6 +296,10 @@ impl AddressSpaces {
     }
 }
 
+fn is_swap_backed(kind: RegionKind) -> bool {
+    !matches!(kind, RegionKind::File { .. })
+}
+
 /// The address of a page of a region.
 pub fn va(region: RegionId, page: u32) -> Va {
     Va(u64::from(region) << REGION_SHIFT | u64::from(page) << PAGE_SHIFT)
@@ -300,7 +314,6 @@ pub fn split(at: Va) -> (RegionId, u32) {
 mod tests {
     use super::*;
     use crate::page_table::Pte;
-    use mglru::types::FolioId;
 
     fn two_spaces() -> AddressSpaces {
         let file = RegionKind::File { file: 0, first_page: 100 };
@@ -337,8 +350,8 @@ mod tests {
     #[test]
     fn a_walk_meets_populated_tables_in_address_order() {
         let mut spaces = two_spaces();
-        spaces.vma_mut(0).table.set(1999, Pte::map(FolioId(1)));
-        spaces.vma_mut(2).table.set(3, Pte::map(FolioId(2)).young());
+        spaces.vma_mut(0).table.set(1999, Pte::FOLIO);
+        spaces.vma_mut(2).table.set(3, Pte::FOLIO.young());
         let first = spaces.next_pmd(MmId(4), Va::default()).unwrap();
         assert_eq!((split(first.at), split(first.next)), ((0, 1536), (0, 2048)));
         assert_eq!((first.backing, first.young), (Backing::Anon, false));

@@ -194,7 +194,9 @@ impl Machine {
             self.drop_cached(file, index, folio);
             from = index + 1;
         }
-        self.world.files[file as usize].cache.truncate(page);
+        let world = &mut self.world;
+        let forget = |kept| _ = world.shadows.take(kept);
+        world.files[file as usize].cache.truncate(page, forget);
         self.world.settle_nodes(file);
         Flow::Done
     }

@@ -141,7 +141,9 @@ impl Machine {
                 self.drop_cached(file, index, folio);
             }
         }
-        self.world.files[file as usize].cache.drop_shadows();
+        let world = &mut self.world;
+        let forget = |kept| _ = world.shadows.take(kept);
+        world.files[file as usize].cache.drop_shadows(0, forget);
         self.world.settle_nodes(file);
     }
 

@@ -50,12 +50,14 @@ pub struct Disk {
     in_flight: Slab<Purpose>,
     armed: Option<Nanos>,
     latest: Nanos,
+    /// Lent to the device, and kept for its capacity.
+    finished: Vec<u64>,
 }
 
 impl Disk {
     /// An idle device.
     pub fn new(device: Device) -> Self {
-        Self { device, in_flight: Slab::new(), armed: None, latest: 0 }
+        Self { device, in_flight: Slab::new(), armed: None, latest: 0, finished: Vec::new() }
     }
 
     /// The device.
@@ -92,9 +94,9 @@ impl Disk {
             self.armed = None;
         }
         self.latest = self.latest.max(now);
-        let mut tokens = Vec::new();
-        self.device.complete(now, &mut tokens);
-        out.extend(tokens.into_iter().map(|token| self.in_flight.remove(token as usize)));
+        self.device.complete(now, &mut self.finished);
+        let tokens = self.finished.drain(..);
+        out.extend(tokens.map(|token| self.in_flight.remove(token as usize)));
     }
 }
 

@@ -9,6 +9,7 @@ use mglru::types::FolioId;
 use mglru_workload::{Advice, FileId, RegionKind};
 
 use crate::address_space::Owner;
+use crate::cache_slot::Slot as Cached;
 use crate::charge::Page;
 use crate::device::Io;
 use crate::disk::{DiskId, Purpose};
@@ -38,11 +39,10 @@ impl Machine {
             return self.fail(SimError::NotMapped { task: t as u32, region, page });
         }
         let kind = vma.kind;
-        let pte = vma.table.get(fault.page);
-        match (pte.maps(), kind) {
-            (Maps::Folio(folio), _) if fault.write => self.write_fault(t, fault, folio, pte),
-            (Maps::Folio(_), _) => self.mapped(t, fault, pte),
-            (Maps::Zero, _) if !fault.write => self.mapped(t, fault, pte),
+        match (self.world.maps(fault.region, fault.page), kind) {
+            (Maps::Folio(folio), _) if fault.write => self.write_fault(t, fault, folio),
+            (Maps::Folio(_), _) => self.mapped(t, fault),
+            (Maps::Zero, _) if !fault.write => self.mapped(t, fault),
             (Maps::Swap(slot), _) => self.swap_fault(t, fault, slot),
             (_, RegionKind::File { file, first_page }) => {
                 self.file_fault(t, fault, file, first_page + u64::from(fault.page))
@@ -56,14 +56,18 @@ impl Machine {
     }
 
     /// Somebody else has mapped it meanwhile.
-    fn mapped(&mut self, t: usize, fault: Fault, pte: Pte) -> Flow {
-        self.set_pte(fault, pte.young());
+    fn mapped(&mut self, t: usize, fault: Fault) -> Flow {
+        self.set_pte(fault, self.pte(fault).young());
         self.faulted(t)
     }
 
     fn faulted(&mut self, t: usize) -> Flow {
         self.end_stall(t);
         Flow::Done
+    }
+
+    fn pte(&self, fault: Fault) -> Pte {
+        self.world.spaces.vma(fault.region).table.get(fault.page)
     }
 
     fn set_pte(&mut self, fault: Fault, pte: Pte) {
@@ -77,8 +81,8 @@ impl Machine {
 
     /// A store through a clean entry. The hardware marks anonymous memory dirty by itself; a
     /// page of a file becomes dirty, and a page with a copy in swap is about to differ from it.
-    fn write_fault(&mut self, t: usize, fault: Fault, folio: FolioId, pte: Pte) -> Flow {
-        self.set_pte(fault, pte.young().dirty());
+    fn write_fault(&mut self, t: usize, fault: Fault, folio: FolioId) -> Flow {
+        self.set_pte(fault, self.pte(fault).young().dirty());
         if let Owner::File { file, page } = Owner::unpack(self.lru.folios()[folio].owner) {
             self.dirty_page(t, folio, file, u64::from(page));
         }
@@ -91,14 +95,13 @@ impl Machine {
             Page::Refused => return Flow::Again,
             Page::Held(flow) => return flow,
         };
-        let pte = self.world.spaces.vma(fault.region).table.get(fault.page);
-        if matches!(pte.maps(), Maps::Folio(_) | Maps::Swap(_)) {
+        if matches!(self.world.maps(fault.region, fault.page), Maps::Folio(_) | Maps::Swap(_)) {
             self.world.give_page_back(self.tasks[t].memcg, page);
             return Flow::Again;
         }
         let folio = self.new_anon(t, fault, page);
         self.add_anon(fault, folio);
-        let pte = Pte::map(folio).young();
+        let pte = Pte::FOLIO.young();
         self.map_anon(fault, folio, if fault.write { pte.dirty() } else { pte });
         self.faulted(t)
     }
@@ -125,6 +128,7 @@ impl Machine {
 
     fn map_anon(&mut self, fault: Fault, folio: FolioId, pte: Pte) {
         self.lru.folios_mut()[folio].mapcount = 1;
+        self.world.spaces.vma_mut(fault.region).table.point(fault.page, folio.0);
         self.set_pte(fault, pte);
     }
 
@@ -140,8 +144,8 @@ impl Machine {
             Page::Refused => return Flow::Again,
             Page::Held(flow) => return flow,
         };
-        let pte = self.world.spaces.vma(fault.region).table.get(fault.page);
-        if pte.maps() != Maps::Swap(slot) || self.world.swap_cache(slot).is_some() {
+        let maps = self.world.maps(fault.region, fault.page);
+        if maps != Maps::Swap(slot) || self.world.swap_cache(slot).is_some() {
             self.world.give_page_back(self.tasks[t].memcg, page);
             return Flow::Again;
         }
@@ -151,7 +155,7 @@ impl Machine {
     fn swap_in(&mut self, t: usize, fault: Fault, slot: Slot, page: FreshPage) -> Flow {
         let folio = self.new_anon(t, fault, page);
         let recency = self.world.spaces.vma(fault.region).recency;
-        if let Some(shadow) = self.world.swap_shadow(slot) {
+        if let Some(shadow) = self.world.take_swap_shadow(slot) {
             self.lru.refault(folio, shadow, recency);
         }
         self.count_major(t, fault);
@@ -160,7 +164,7 @@ impl Machine {
         if !transfer.io {
             // The page in memory is the only one from now on.
             self.add_anon(fault, folio);
-            self.map_anon(fault, folio, Pte::map(folio).young().dirty());
+            self.map_anon(fault, folio, Pte::FOLIO.young().dirty());
             self.world.free_slot(slot);
             return self.faulted(t);
         }
@@ -168,7 +172,7 @@ impl Machine {
         folios[folio].flags.set(Bit::LOCKED);
         folios[folio].flags.set(Bit::SWAPCACHE);
         folios[folio].host = slot;
-        self.world.set_swap_cache(slot, Some(folio));
+        self.world.swap.set_cached(slot, Cached::Folio(folio));
         self.add_anon(fault, folio);
         let io = Io { write: false, lba_page: u64::from(slot), pages: 1 };
         if self.world.submit(DiskId::Swap, io, Purpose::SwapIn(folio)) {
@@ -181,7 +185,7 @@ impl Machine {
     fn map_swap_cached(&mut self, t: usize, fault: Fault, folio: FolioId, slot: Slot) -> Flow {
         let flags = self.lru.folios()[folio].flags;
         let crowded = self.world.swap.used() * 2 > self.world.swap.total();
-        let mut pte = Pte::map(folio).young();
+        let mut pte = Pte::FOLIO.young();
         if fault.write {
             pte = pte.dirty();
         }
@@ -248,7 +252,7 @@ impl Machine {
     }
 
     fn map_file_page(&mut self, t: usize, fault: Fault, folio: FolioId, file: FileId, index: u64) {
-        let pte = Pte::map(folio).young();
+        let pte = Pte::FOLIO.young();
         self.lru.folios_mut()[folio].mapcount += 1;
         self.set_pte(fault, if fault.write { pte.dirty() } else { pte });
         if fault.write {
@@ -299,7 +303,7 @@ impl Machine {
             return false;
         }
         self.lru.folios_mut()[folio].mapcount += 1;
-        self.set_pte(fault, Pte::map(folio).young());
+        self.set_pte(fault, Pte::FOLIO.young());
         self.mark_mapping(fault.region, folio);
         true
     }

@@ -97,8 +97,8 @@ impl Machine {
         for nth in 0..self.world.spaces.nr_mappings(owner) {
             let Some((region, page)) = self.world.spaces.mapping(owner, nth) else { continue };
             let table = &mut self.world.spaces.vma_mut(region).table;
-            if table.get(page).folio() == Some(folio) {
-                table.take_dirty(page);
+            if table.get(page).has_folio() {
+                table.clear_dirty(page);
             }
         }
     }

@@ -38,9 +38,10 @@ impl Machine {
         task.ops.clear();
         task.next = 0;
         self.workload.fill(t as u32, &mut task.ops);
-        let (world, ops) = (&self.world, &task.ops);
+        let (world, folios, ops) = (&self.world, self.lru.folios(), &task.ops);
         std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek(op)));
         std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek_further(op)));
+        std::hint::black_box(ops.iter().fold(0, |near, &op| near ^ world.peek_last(op, folios)));
     }
 
     /// The accesses at the head of the batch that the hardware makes by itself.

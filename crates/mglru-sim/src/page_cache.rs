@@ -1,32 +1,22 @@
 //! The page cache of one file: which page is in which folio, and what was remembered of pages
 //! that were evicted (spec §6).
 //!
-//! A slot is 64 bits: zero is a hole, the top bit marks a shadow, anything else is a folio. Slots
-//! past the highest one ever used do not exist. Shadows are kept until the slot is reused or
+//! Slots past the highest one ever used do not exist. Shadows are kept until the slot is reused or
 //! truncated: nodes that hold only shadows are not shrunk.
 
-use mglru::Shadow;
 use mglru::types::FolioId;
 
-const SHADOW: u64 = 1 << 63;
+use crate::cache_slot::Slot;
+use crate::shadows::Kept;
+
 /// Slots of one node of the tree that real page caches are.
 const NODE_SLOTS: usize = 64;
-
-/// What a slot holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
-    /// Never cached, or truncated.
-    Hole,
-    /// Cached.
-    Folio(FolioId),
-    /// Evicted.
-    Shadow(Shadow),
-}
 
 /// The page cache of one file.
 #[derive(Clone, Debug, Default)]
 pub struct PageCache {
-    slots: Vec<u64>,
+    /// As [`Slot`] packs them.
+    slots: Vec<u32>,
     cached: u64,
     /// Slots in use per node.
     used: Vec<u8>,
@@ -37,11 +27,7 @@ impl PageCache {
     /// What page `index` holds.
     #[inline]
     pub fn get(&self, index: u64) -> Slot {
-        match self.slots.get(index as usize).copied().unwrap_or(0) {
-            0 => Slot::Hole,
-            bits if bits & SHADOW != 0 => Slot::Shadow(Shadow(bits & !SHADOW)),
-            bits => Slot::Folio(FolioId((bits - 1) as u32)),
-        }
+        Slot::unpack(self.slots.get(index as usize).copied().unwrap_or(0))
     }
 
     /// The folio of page `index`, if cached.
@@ -62,18 +48,18 @@ impl PageCache {
     /// The raw word of a slot, to bring its cache line near before a batch of accesses.
     #[inline]
     pub fn peek(&self, index: u64) -> u64 {
-        self.slots.get(index as usize).copied().unwrap_or(0)
+        u64::from(self.slots.get(index as usize).copied().unwrap_or(0))
     }
 
     /// Caches a page and returns the shadow that stood in its place.
-    pub fn insert(&mut self, index: u64, folio: FolioId) -> Option<Shadow> {
+    pub fn insert(&mut self, index: u64, folio: FolioId) -> Option<Kept> {
         let old = self.get(index);
         debug_assert!(!matches!(old, Slot::Folio(_)), "page {index} is cached already");
         self.grow(index);
         if old == Slot::Hole {
             self.use_slot(index);
         }
-        self.slots[index as usize] = u64::from(folio.0) + 1;
+        self.slots[index as usize] = Slot::Folio(folio).pack();
         self.cached += 1;
         match old {
             Slot::Shadow(shadow) => Some(shadow),
@@ -82,33 +68,30 @@ impl PageCache {
     }
 
     /// Takes a page out; an evicted one leaves its shadow.
-    pub fn remove(&mut self, index: u64, shadow: Option<Shadow>) {
+    pub fn remove(&mut self, index: u64, shadow: Option<Kept>) {
         debug_assert!(self.has(index), "page {index} is not cached");
-        self.slots[index as usize] = shadow.map_or(0, |s| s.0 | SHADOW);
+        self.slots[index as usize] = shadow.map_or(Slot::Hole, Slot::Shadow).pack();
         self.cached -= 1;
         if shadow.is_none() {
             self.unuse_slot(index as usize);
         }
     }
 
-    /// Forgets the shadows from page `from` on; cached pages there must have been removed.
-    pub fn truncate(&mut self, from: u64) {
+    /// Takes the shadows out from page `from` on; cached pages there must have been removed.
+    pub fn truncate(&mut self, from: u64, forget: impl FnMut(Kept)) {
         debug_assert!((from..self.end()).all(|i| !self.has(i)), "cached pages past {from}");
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.slots.len());
-        for index in from..self.slots.len() {
-            if self.slots[index] != 0 {
-                self.unuse_slot(index);
-            }
-        }
+        self.drop_shadows(from, forget);
         self.slots.truncate(from);
     }
 
-    /// Forgets every shadow.
-    pub fn drop_shadows(&mut self) {
-        for index in 0..self.slots.len() {
-            if self.slots[index] & SHADOW != 0 {
-                self.slots[index] = 0;
+    /// Takes every shadow out from page `from` on.
+    pub fn drop_shadows(&mut self, from: usize, mut forget: impl FnMut(Kept)) {
+        for index in from..self.slots.len() {
+            if let Slot::Shadow(kept) = Slot::unpack(self.slots[index]) {
+                self.slots[index] = Slot::Hole.pack();
                 self.unuse_slot(index);
+                forget(kept);
             }
         }
     }
@@ -185,9 +168,9 @@ mod tests {
         let mut cache = PageCache::default();
         assert_eq!(cache.insert(5, FolioId(0)), None);
         assert_eq!((cache.get(5), cache.get(4)), (Slot::Folio(FolioId(0)), Slot::Hole));
-        cache.remove(5, Some(Shadow(0)));
-        assert_eq!((cache.get(5), cache.cached()), (Slot::Shadow(Shadow(0)), 0));
-        assert_eq!(cache.insert(5, FolioId(9)), Some(Shadow(0)));
+        cache.remove(5, Some(Kept(0)));
+        assert_eq!((cache.get(5), cache.cached()), (Slot::Shadow(Kept(0)), 0));
+        assert_eq!(cache.insert(5, FolioId(9)), Some(Kept(0)));
         cache.remove(5, None);
         assert_eq!(cache.get(5), Slot::Hole);
     }
@@ -197,12 +180,14 @@ mod tests {
         let mut cache = PageCache::default();
         cache.insert(1, FolioId(1));
         cache.insert(8, FolioId(8));
-        cache.remove(8, Some(Shadow(77)));
+        cache.remove(8, Some(Kept(77)));
         assert_eq!(cache.nodes(), 1);
         cache.insert(200, FolioId(2));
-        cache.remove(200, Some(Shadow(1)));
+        cache.remove(200, Some(Kept(1)));
         assert_eq!(cache.nodes(), 3, "two and the one above them");
-        cache.truncate(2);
+        let mut forgotten = Vec::new();
+        cache.truncate(2, |kept| forgotten.push(kept.0));
+        assert_eq!(forgotten, [77, 1]);
         assert_eq!(cache.nodes(), 1);
         assert_eq!((cache.get(8), cache.end()), (Slot::Hole, 2));
         assert!(cache.has(1));

@@ -1,9 +1,11 @@
 //! Page tables of one mapping: entries with accessed and dirty bits, and the accessed bit of each
 //! table's PMD (spec §4.3).
 //!
-//! An entry is 32 bits: zero is none; with the present bit it holds accessed, dirty and the folio;
-//! otherwise it is a swap slot. The entries of a mapping lie in one lazily zeroed array, so an
-//! access costs one load where the hardware's walk costs one, and untouched tables cost nothing.
+//! An entry is a byte of bits; what the bits are about lies apart, so that an access looks at one
+//! byte and the entries of 64 pages share a line of the host's cache. For swap-backed memory that
+//! is a word a page, the folio or the swap slot. A mapping of a file needs none: a present entry
+//! maps the folio that the page cache holds, because reclaim and truncation unmap a page before
+//! they take it out. Both arrays are lazily zeroed: untouched tables cost nothing.
 
 use mglru::types::FolioId;
 
@@ -11,17 +13,18 @@ use mglru::types::FolioId;
 pub const TABLE_ENTRIES: u32 = 512;
 
 const TABLE_SHIFT: u32 = TABLE_ENTRIES.trailing_zeros();
-const PRESENT: u32 = 1 << 31;
-const ACCESSED: u32 = 1 << 30;
-const DIRTY: u32 = 1 << 29;
-const FOLIO: u32 = DIRTY - 1;
+const PRESENT: u8 = 1;
+const ACCESSED: u8 = 1 << 1;
+const DIRTY: u8 = 1 << 2;
+const ZEROES: u8 = 1 << 3;
+const SWAPPED: u8 = 1 << 4;
 
 const POPULATED: u8 = 1;
 const YOUNG: u8 = 2;
 
-/// One page-table entry.
+/// The bits of a page-table entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pte(u32);
+pub struct Pte(u8);
 
 /// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,19 +43,11 @@ impl Pte {
     /// No translation.
     pub const NONE: Self = Self(0);
     /// The shared page of zeroes.
-    pub const ZERO: Self = Self(PRESENT | FOLIO);
-
-    /// A present entry, not accessed and clean.
-    pub fn map(folio: FolioId) -> Self {
-        debug_assert!(folio.0 < FOLIO, "folio ids have 29 bits");
-        Self(PRESENT | folio.0)
-    }
-
-    /// An entry of a page in swap.
-    pub fn swap(slot: u32) -> Self {
-        debug_assert!(slot < PRESENT - 1);
-        Self(slot + 1)
-    }
+    pub const ZERO: Self = Self(PRESENT | ZEROES);
+    /// A folio, not accessed and clean.
+    pub const FOLIO: Self = Self(PRESENT);
+    /// In swap.
+    pub const SWAP: Self = Self(SWAPPED);
 
     /// The entry with its accessed bit set.
     #[must_use]
@@ -69,54 +64,34 @@ impl Pte {
     /// Is the accessed bit set?
     #[inline]
     pub fn is_young(self) -> bool {
-        self.0 & (PRESENT | ACCESSED) == PRESENT | ACCESSED
+        self.0 & ACCESSED != 0
     }
 
     /// Is the dirty bit set?
     #[inline]
     pub fn is_dirty(self) -> bool {
-        self.0 & (PRESENT | DIRTY) == PRESENT | DIRTY
+        self.0 & DIRTY != 0
     }
 
-    /// Is there a translation?
+    /// Does it map a folio, the page of zeroes apart?
     #[inline]
-    pub fn is_present(self) -> bool {
-        self.0 & PRESENT != 0
+    pub fn has_folio(self) -> bool {
+        self.0 & (PRESENT | ZEROES) == PRESENT
     }
 
-    /// The folio it maps, the page of zeroes apart.
     #[inline]
-    pub fn folio(self) -> Option<FolioId> {
-        match self.maps() {
-            Maps::Folio(folio) => Some(folio),
-            _ => None,
-        }
-    }
-
-    /// What it says.
-    #[inline]
-    pub fn maps(self) -> Maps {
-        match self.0 {
-            0 => Maps::None,
-            _ if self.0 & PRESENT == 0 => Maps::Swap(self.0 - 1),
-            _ if self.0 & FOLIO == FOLIO => Maps::Zero,
-            _ => Maps::Folio(FolioId(self.0 & FOLIO)),
-        }
-    }
-
-    fn counts(self) -> (u64, u64) {
-        match self.maps() {
-            Maps::Folio(_) => (1, 0),
-            Maps::Swap(_) => (0, 1),
-            Maps::None | Maps::Zero => (0, 0),
-        }
+    fn is_swap(self) -> bool {
+        self.0 & SWAPPED != 0
     }
 }
 
 /// The page tables of one mapping.
 #[derive(Clone, Debug, Default)]
 pub struct PageTable {
-    entries: Vec<u32>,
+    /// Bits, as in [`Pte`].
+    entries: Vec<u8>,
+    /// Folio or slot of each entry; empty for a file.
+    targets: Vec<u32>,
     tables: Vec<u8>,
     resident: u64,
     swapped: u64,
@@ -124,9 +99,15 @@ pub struct PageTable {
 
 impl PageTable {
     /// Tables for a mapping of `pages` pages, none populated.
-    pub fn new(pages: u32) -> Self {
-        let tables = pages.div_ceil(TABLE_ENTRIES) as usize;
-        Self { entries: vec![0; pages as usize], tables: vec![0; tables], resident: 0, swapped: 0 }
+    pub fn new(pages: u32, is_swap_backed: bool) -> Self {
+        let targets = if is_swap_backed { pages } else { 0 };
+        Self {
+            entries: vec![0; pages as usize],
+            targets: vec![0; targets as usize],
+            tables: vec![0; pages.div_ceil(TABLE_ENTRIES) as usize],
+            resident: 0,
+            swapped: 0,
+        }
     }
 
     /// What the hardware does for one access. `false`: it cannot, the kernel must (a fault).
@@ -148,10 +129,16 @@ impl PageTable {
         true
     }
 
-    /// The raw word of an entry, to bring its cache line near before a batch of accesses.
+    /// The bits of an entry, none beyond the mapping.
     #[inline]
-    pub fn peek(&self, page: u32) -> u32 {
-        self.entries.get(page as usize).copied().unwrap_or(0)
+    pub fn peek(&self, page: u32) -> Pte {
+        Pte(self.entries.get(page as usize).copied().unwrap_or(0))
+    }
+
+    /// What an entry is about, as [`Self::peek`].
+    #[inline]
+    pub fn peek_target(&self, page: u32) -> u32 {
+        self.targets.get(page as usize).copied().unwrap_or(0)
     }
 
     /// The entry of a page.
@@ -160,13 +147,33 @@ impl PageTable {
         Pte(self.entries[page as usize])
     }
 
-    /// Replaces the entry of a page; a present young one makes its PMD young. `true`: this is the
+    /// What the entry of a page of swap-backed memory says.
+    #[inline]
+    pub fn maps(&self, page: u32) -> Maps {
+        let pte = self.get(page);
+        if pte.has_folio() {
+            Maps::Folio(FolioId(self.targets[page as usize]))
+        } else if pte.is_swap() {
+            Maps::Swap(self.targets[page as usize])
+        } else if pte == Pte::NONE {
+            Maps::None
+        } else {
+            Maps::Zero
+        }
+    }
+
+    /// The slot that a page of swap-backed memory is in, as [`Self::peek`].
+    #[inline]
+    pub fn swapped_to(&self, page: u32) -> Option<u32> {
+        self.peek(page).is_swap().then(|| self.targets[page as usize])
+    }
+
+    /// Replaces the bits of an entry; a present young one makes its PMD young. `true`: this is the
     /// first entry of its table.
     pub fn set(&mut self, page: u32, pte: Pte) -> bool {
         let old = Pte(std::mem::replace(&mut self.entries[page as usize], pte.0));
-        let ((was_in, was_out), (is_in, is_out)) = (old.counts(), pte.counts());
-        self.resident = self.resident + is_in - was_in;
-        self.swapped = self.swapped + is_out - was_out;
+        self.resident = self.resident + u64::from(pte.has_folio()) - u64::from(old.has_folio());
+        self.swapped = self.swapped + u64::from(pte.is_swap()) - u64::from(old.is_swap());
         let young = if pte.is_young() { YOUNG } else { 0 };
         let table = &mut self.tables[(page >> TABLE_SHIFT) as usize];
         let first = *table == 0;
@@ -174,15 +181,14 @@ impl PageTable {
         first
     }
 
+    /// The folio (or slot) that an entry of swap-backed memory is about from now on.
+    pub fn point(&mut self, page: u32, target: u32) {
+        self.targets[page as usize] = target;
+    }
+
     /// Tables that were ever populated.
     pub fn populated(&self) -> u64 {
         self.tables.iter().filter(|&&table| table != 0).count() as u64
-    }
-
-    /// Does the entry of a page say that it was accessed?
-    #[inline]
-    pub fn is_young(&self, page: u32) -> bool {
-        Pte(self.peek(page)).is_young()
     }
 
     /// Which entries of up to 64 `pages` are present, and which of those young: a bit each, the
@@ -191,29 +197,29 @@ impl PageTable {
     pub fn present_and_young(&self, pages: std::ops::Range<u32>) -> (u64, u64) {
         let entries = &self.entries[pages.start as usize..pages.end as usize];
         debug_assert!(entries.len() <= 64);
-        entries.iter().rev().fold((0, 0), |(present, young), &entry| {
-            let is_young = entry >= PRESENT | ACCESSED;
-            (present << 1 | u64::from(entry >> 31), young << 1 | u64::from(is_young))
-        })
+        let eights = entries.chunks_exact(8);
+        let last = eights.remainder().iter().rev().fold(0, |bytes, &e| bytes << 8 | u64::from(e));
+        let word = |eight: &[u8]| u64::from_le_bytes(eight.try_into().expect("eight bytes"));
+        std::iter::once(last).chain(eights.rev().map(word)).fold(
+            (0, 0),
+            |(present, young), bytes| {
+                (present << 8 | low_bits(bytes), young << 8 | low_bits(bytes >> 1))
+            },
+        )
     }
 
     /// Clears the accessed bit and tells what the entry was before.
     #[inline]
     pub fn take_young(&mut self, page: u32) -> Pte {
-        let was = self.get(page);
-        if was.is_young() {
-            self.entries[page as usize] = was.0 & !ACCESSED;
-        }
+        let entry = &mut self.entries[page as usize];
+        let was = Pte(*entry);
+        *entry &= !ACCESSED;
         was
     }
 
-    /// Clears the dirty bit (write-protects the page) and tells whether it was set.
-    pub fn take_dirty(&mut self, page: u32) -> bool {
-        let was = self.get(page);
-        if was.is_dirty() {
-            self.entries[page as usize] = was.0 & !DIRTY;
-        }
-        was.is_dirty()
+    /// Clears the dirty bit: write-protects the page.
+    pub fn clear_dirty(&mut self, page: u32) {
+        self.entries[page as usize] &= !DIRTY;
     }
 
     /// The first table at or after `from` that was ever populated, and its accessed bit.
@@ -255,15 +261,25 @@ impl PageTable {
     }
 }
 
+/// The lowest bit of each of eight bytes, together: the product moves bit `8n` to `56 + n`.
+#[inline]
+fn low_bits(bytes: u64) -> u64 {
+    (bytes & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn anon(pages: u32) -> PageTable {
+        PageTable::new(pages, true)
+    }
+
     #[test]
     fn an_access_sets_what_the_hardware_sets() {
-        let mut table = PageTable::new(1000);
+        let mut table = PageTable::new(1000, false);
         assert!(!table.access(700, false), "nothing is mapped");
-        table.set(700, Pte::map(FolioId(7)));
+        table.set(700, Pte::FOLIO);
         assert_eq!(table.next_table(0), Some((1, false)));
         assert!(table.access(700, false));
         assert!(table.get(700).is_young() && !table.get(700).is_dirty());
@@ -271,25 +287,31 @@ mod tests {
         assert!(!table.access(700, true), "a store to a clean page is the kernel's to see");
         table.set(700, table.get(700).dirty());
         assert!(table.access(700, true));
+        table.clear_dirty(700);
+        assert!(!table.access(700, true));
+        assert!(!table.access(1000, false), "beyond the mapping");
     }
 
     #[test]
     fn masks_say_what_the_entries_say() {
-        let mut table = PageTable::new(80);
-        table.set(3, Pte::map(FolioId(1)).young());
-        table.set(4, Pte::map(FolioId(2)).dirty());
-        table.set(5, Pte::swap(u32::MAX >> 2));
+        let mut table = anon(80);
+        table.set(3, Pte::FOLIO.young());
+        table.set(4, Pte::FOLIO.dirty());
+        table.set(5, Pte::SWAP);
         table.set(70, Pte::ZERO.young());
         assert_eq!(table.present_and_young(0..64), (0b11000, 0b01000));
         assert_eq!(table.present_and_young(4..6), (0b01, 0));
         assert_eq!(table.present_and_young(16..80), (1 << 54, 1 << 54));
-        assert!(table.is_young(3) && !table.is_young(4) && !table.is_young(99));
+        (0..80).for_each(|page| _ = table.set(page, Pte::FOLIO.young().dirty()));
+        assert_eq!(table.present_and_young(0..64), (u64::MAX, u64::MAX));
+        assert_eq!(table.present_and_young(9..22), (0x1FFF, 0x1FFF));
+        assert!(table.peek(3).is_young() && !table.peek(99).is_young());
     }
 
     #[test]
     fn clearing_the_accessed_bits_lets_them_be_set_again() {
-        let mut table = PageTable::new(10);
-        table.set(3, Pte::map(FolioId(1)).young());
+        let mut table = PageTable::new(10, false);
+        table.set(3, Pte::FOLIO.young());
         assert!(table.take_young(3).is_young());
         assert!(!table.take_young(3).is_young());
         table.clear_table_young(0);
@@ -301,23 +323,37 @@ mod tests {
 
     #[test]
     fn an_entry_is_one_of_four_things() {
-        assert_eq!(Pte::NONE.maps(), Maps::None);
-        assert_eq!(Pte::ZERO.maps(), Maps::Zero);
-        assert_eq!(Pte::swap(0).maps(), Maps::Swap(0));
-        assert_eq!(Pte::map(FolioId(0)).young().dirty().maps(), Maps::Folio(FolioId(0)));
-        assert!(Pte::ZERO.folio().is_none() && !Pte::swap(9).is_young());
+        let mut table = anon(1);
+        assert_eq!(table.maps(0), Maps::None);
+        table.set(0, Pte::ZERO.young());
+        assert_eq!(table.maps(0), Maps::Zero);
+        table.point(0, u32::MAX - 1);
+        table.set(0, Pte::FOLIO.young().dirty());
+        assert_eq!(table.maps(0), Maps::Folio(FolioId(u32::MAX - 1)));
+        table.point(0, 0);
+        table.set(0, Pte::SWAP);
+        assert_eq!(table.maps(0), Maps::Swap(0));
+        assert!(!Pte::ZERO.has_folio() && !Pte::SWAP.has_folio() && !Pte::SWAP.is_young());
     }
 
     #[test]
     fn resident_and_swapped_pages_are_counted() {
-        let mut table = PageTable::new(600);
-        table.set(0, Pte::map(FolioId(1)));
-        table.set(599, Pte::map(FolioId(2)));
-        table.set(599, Pte::swap(4));
+        let mut table = anon(600);
+        table.set(0, Pte::FOLIO);
+        table.set(599, Pte::FOLIO);
+        table.set(599, Pte::SWAP);
         table.set(5, Pte::ZERO);
         assert_eq!((table.resident(), table.swapped()), (1, 1));
         table.set(599, Pte::NONE);
         assert_eq!((table.resident(), table.swapped()), (1, 0));
         assert_eq!(table.table_pages(1), 512..600);
+    }
+
+    #[test]
+    fn a_page_of_a_file_costs_a_byte_and_one_of_memory_five() {
+        let bytes = |table: &PageTable| table.entries.len() + 4 * table.targets.len();
+        assert_eq!(bytes(&PageTable::new(1_000, false)), 1_000);
+        assert_eq!(bytes(&anon(1_000)), 5_000);
+        assert_eq!(size_of::<Pte>(), 1);
     }
 }

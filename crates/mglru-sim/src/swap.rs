@@ -7,11 +7,15 @@
 mod free_slots;
 mod spec;
 
-use mglru::types::Nanos;
+use mglru::types::{MemcgId, Nanos};
 
 use self::free_slots::FreeSlots;
 pub use self::spec::{SwapKind, SwapSpec};
+use crate::cache_slot::Slot as Cached;
 use crate::costs::Costs;
+
+const HOLDS_BITS: u32 = 3;
+const HOLDS_MASK: u32 = (1 << HOLDS_BITS) - 1;
 
 /// A slot's number.
 pub type Slot = u32;
@@ -62,12 +66,36 @@ pub struct Swap {
     counters: SwapCounters,
 }
 
-/// Twelve bytes in one place: a slot is touched rarely enough to be out of every cache.
+/// Eight bytes in one place: a slot is touched rarely enough to be out of every cache.
 #[derive(Clone, Copy, Debug)]
 struct SlotState {
-    /// Low and high half.
-    shadow: [u32; 2],
-    holds: Holds,
+    /// The folio that holds its page, or the shadow that one left.
+    cached: u32,
+    /// Who is charged, above what it holds.
+    charged_holds: u32,
+}
+
+impl SlotState {
+    fn new(memcg: MemcgId) -> Self {
+        let mut state = Self { cached: Cached::Hole.pack(), charged_holds: memcg.0 << HOLDS_BITS };
+        state.set(Holds::Reserved);
+        state
+    }
+
+    fn memcg(self) -> MemcgId {
+        MemcgId(self.charged_holds >> HOLDS_BITS)
+    }
+
+    fn holds(self) -> Holds {
+        Holds::of(self.charged_holds & HOLDS_MASK)
+    }
+
+    /// Holds something else from now on; tells what it held.
+    fn set(&mut self, holds: Holds) -> Holds {
+        let held = self.holds();
+        self.charged_holds = self.charged_holds & !HOLDS_MASK | holds.code();
+        held
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +104,28 @@ enum Holds {
     /// Allocated; nothing stored yet.
     Reserved,
     Stored(Class),
+}
+
+impl Holds {
+    fn code(self) -> u32 {
+        match self {
+            Self::Free => 0,
+            Self::Reserved => 1,
+            Self::Stored(Class::Zero) => 2,
+            Self::Stored(Class::Compressible) => 3,
+            Self::Stored(Class::Incompressible) => 4,
+        }
+    }
+
+    fn of(code: u32) -> Self {
+        match code {
+            1 => Self::Reserved,
+            2 => Self::Stored(Class::Zero),
+            3 => Self::Stored(Class::Compressible),
+            4 => Self::Stored(Class::Incompressible),
+            _ => Self::Free,
+        }
+    }
 }
 
 impl Swap {
@@ -118,10 +168,10 @@ impl Swap {
         self.total() - self.free_slots()
     }
 
-    /// Takes a slot; `None`: the space is full.
-    pub fn alloc_slot(&mut self) -> Option<Slot> {
+    /// Takes a slot that `memcg` is charged for; `None`: the space is full.
+    pub fn alloc_slot(&mut self, memcg: MemcgId) -> Option<Slot> {
         let slot = self.free.take()?;
-        let state = SlotState { shadow: [0; 2], holds: Holds::Reserved };
+        let state = SlotState::new(memcg);
         match self.slots.get_mut(slot as usize) {
             Some(known) => *known = state,
             None => self.slots.push(state),
@@ -129,21 +179,21 @@ impl Swap {
         Some(slot)
     }
 
-    /// Gives a slot back, with what it holds.
+    /// Gives a slot back, with what it holds; tells who was charged.
     ///
     /// # Panics
     /// When the slot is free.
-    pub fn free(&mut self, slot: Slot) {
-        let held = std::mem::replace(&mut self.slots[slot as usize].holds, Holds::Free);
+    pub fn free(&mut self, slot: Slot) -> MemcgId {
+        let held = self.slots[slot as usize].set(Holds::Free);
         assert_ne!(held, Holds::Free, "swap slot {slot} freed twice");
         self.forget(held);
         self.free.give_back(slot);
+        self.slots[slot as usize].memcg()
     }
 
     /// Stores a page in a slot. A slot stored before, whose page was dirtied since, is overwritten.
     pub fn store(&mut self, slot: Slot, class: Class) -> Transfer {
-        let holds = &mut self.slots[slot as usize].holds;
-        let held = std::mem::replace(holds, Holds::Stored(class));
+        let held = self.slots[slot as usize].set(Holds::Stored(class));
         assert_ne!(held, Holds::Free, "swap slot {slot} stored to but free");
         self.forget(held);
         match class {
@@ -163,7 +213,7 @@ impl Swap {
     /// # Panics
     /// When nothing was stored in the slot.
     pub fn load(&mut self, slot: Slot) -> Transfer {
-        let Holds::Stored(class) = self.slots[slot as usize].holds else {
+        let Holds::Stored(class) = self.slots[slot as usize].holds() else {
             panic!("swap slot {slot} loaded but never stored");
         };
         match self.only_marked(class) {
@@ -175,18 +225,22 @@ impl Swap {
 
     /// Does the slot hold a page?
     pub fn is_stored(&self, slot: Slot) -> bool {
-        matches!(self.slots[slot as usize].holds, Holds::Stored(_))
+        matches!(self.slots[slot as usize].holds(), Holds::Stored(_))
     }
 
-    /// Leaves a shadow in a slot; 0 is none.
-    pub fn set_shadow(&mut self, slot: Slot, shadow: u64) {
-        self.slots[slot as usize].shadow = [shadow as u32, (shadow >> 32) as u32];
+    /// What stands for a slot's page in the swap cache.
+    pub fn cached(&self, slot: Slot) -> Cached {
+        Cached::unpack(self.slots[slot as usize].cached)
     }
 
-    /// The shadow left in a slot; 0 is none.
-    pub fn shadow(&self, slot: Slot) -> u64 {
-        let [low, high] = self.slots[slot as usize].shadow;
-        u64::from(high) << 32 | u64::from(low)
+    /// Something else stands for it from now on.
+    pub fn set_cached(&mut self, slot: Slot, cached: Cached) {
+        self.slots[slot as usize].cached = cached.pack();
+    }
+
+    /// Loads what is known of a slot, to have it near.
+    pub fn peek(&self, slot: Slot) -> u64 {
+        u64::from(self.slots[slot as usize].cached)
     }
 
     /// Pages the zram pool takes from the machine (and from no group).

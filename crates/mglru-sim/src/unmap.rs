@@ -25,12 +25,11 @@ impl Machine {
     pub(crate) fn zap(&mut self, region: RegionId, from: u32, to: u32) {
         let to = to.min(self.world.spaces.vma(region).table.pages());
         for page in from..to {
-            let pte = self.world.spaces.vma(region).table.get(page);
-            match pte.maps() {
+            match self.world.maps(region, page) {
                 Maps::None => continue,
                 Maps::Zero => {}
                 Maps::Swap(slot) => self.drop_slot(slot),
-                Maps::Folio(folio) => self.drop_mapping(region, folio, pte),
+                Maps::Folio(folio) => self.drop_mapping(region, page, folio),
             }
             self.world.spaces.vma_mut(region).table.set(page, Pte::NONE);
         }
@@ -44,12 +43,13 @@ impl Machine {
         }
     }
 
-    fn drop_mapping(&mut self, region: RegionId, folio: FolioId, pte: Pte) {
+    fn drop_mapping(&mut self, region: RegionId, page: u32, folio: FolioId) {
         match Owner::unpack(self.lru.folios()[folio].owner) {
             Owner::Anon { .. } => self.drop_anon(folio),
             Owner::File { .. } => {
                 self.lru.folios_mut()[folio].mapcount -= 1;
-                if pte.is_young() && self.world.spaces.vma(region).recency {
+                let vma = self.world.spaces.vma(region);
+                if vma.table.get(page).is_young() && vma.recency {
                     self.lru.accessed(folio);
                 }
                 if self.world.spaces.vma(region).locked {
@@ -66,7 +66,7 @@ impl Machine {
         let maps = (0..spaces.nr_mappings(owner)).filter_map(|nth| spaces.mapping(owner, nth));
         let holds = |region: RegionId, page: u32| {
             let vma = spaces.vma(region);
-            vma.locked && vma.table.get(page).folio() == Some(folio)
+            vma.locked && vma.table.get(page).has_folio()
         };
         // The entry being zapped still stands.
         let locked = maps.filter(|&(region, page)| holds(region, page)).count() > 1;

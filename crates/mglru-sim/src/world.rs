@@ -12,12 +12,12 @@ mod inodes;
 mod kernel_memory;
 mod memory;
 
-use mglru::folio::Folio;
-use mglru::types::{LruvecId, MemcgId, Nanos, NodeId};
+use mglru::folio::{Folio, Folios};
+use mglru::types::{FolioId, LruvecId, MemcgId, Nanos, NodeId};
 use mglru_workload::rng::Rng;
-use mglru_workload::{FileId, Layout, Op, RegionId, RegionKind};
+use mglru_workload::{FileId, Layout, Op, RegionId};
 
-use crate::address_space::{AddressSpaces, Owner};
+use crate::address_space::{AddressSpaces, Owner, Vma};
 use crate::agenda::{Event, Waiters};
 use crate::costs::Costs;
 use crate::device::{Device, Io, SECTORS_PER_PAGE};
@@ -25,19 +25,19 @@ use crate::disk::{Disk, DiskId, Purpose};
 use crate::event::Queue;
 use crate::memcg::{Limits, Memcgs};
 use crate::page_cache::PageCache;
+use crate::page_stack::PageStack;
 use crate::page_table::Maps;
 use crate::readahead::{CachedPages, FileState};
+use crate::shadows::Shadows;
 use crate::spec::{MachineSpec, PAGE_SIZE};
 use crate::stall::Stalls;
 use crate::swap::{Swap, SwapKind};
-use crate::task::FreshPage;
 use crate::writeback::Writeback;
 use crate::zones::Zones;
 
 pub use self::frames::Frames;
 use self::kernel_memory::KernelMemory;
 pub use self::memory::Held;
-use self::memory::SlotUse;
 
 /// Streams of random numbers that are the machine's own; workloads use small numbers.
 const RNG_LANE: u64 = 1 << 40;
@@ -106,6 +106,8 @@ pub struct World {
     pub files: Vec<File>,
     /// Swap space.
     pub swap: Swap,
+    /// What evicted pages left, of files and in swap.
+    pub(crate) shadows: Shadows,
     /// Groups: charges, limits, events.
     pub memcgs: Memcgs,
     /// Free memory.
@@ -125,8 +127,7 @@ pub struct World {
     nr_nodes: u32,
     held: Vec<Held>,
     kernel: KernelMemory,
-    slots: Vec<SlotUse>,
-    pool: Vec<FreshPage>,
+    pool: PageStack,
     files_disk: Disk,
     swap_disk: Option<Disk>,
     finished: Vec<Purpose>,
@@ -148,6 +149,7 @@ impl World {
             spaces: AddressSpaces::default(),
             files: place_files(layout),
             swap: Swap::new(spec.swap.clone(), &spec.costs),
+            shadows: Shadows::default(),
             memcgs: Memcgs::new(spec.swappiness),
             zones: Zones::new(spec),
             writeback: Writeback::new(spec.dirty.clone(), layout.files.len()),
@@ -159,8 +161,7 @@ impl World {
             nr_nodes: spec.nodes,
             held: Vec::new(),
             kernel: KernelMemory::new(spec.charge_kernel),
-            slots: Vec::new(),
-            pool: Vec::new(),
+            pool: PageStack::default(),
             files_disk: Disk::new(Device::new(spec.device.clone(), lane(0))),
             swap_disk: on_device.then(|| Disk::new(Device::new(swap_device, lane(1)))),
             finished: Vec::new(),
@@ -200,7 +201,9 @@ impl World {
     #[inline]
     pub fn peek(&self, op: Op) -> u64 {
         match op {
-            Op::Touch { region, page, .. } => u64::from(self.spaces.vma(region).table.peek(page)),
+            Op::Touch { region, page, .. } => {
+                u64::from(self.spaces.vma(region).table.peek(page).is_young())
+            }
             Op::Read { file, off, .. } => self.files[file as usize].cache.peek(off / PAGE_SIZE),
             _ => 0,
         }
@@ -211,38 +214,78 @@ impl World {
     pub fn peek_further(&self, op: Op) -> u64 {
         let Op::Touch { region, page, .. } = op else { return 0 };
         let vma = self.spaces.vma(region);
-        let maps = Some(page).filter(|&p| p < vma.table.pages()).map(|p| vma.table.get(p).maps());
-        match (maps, vma.kind) {
-            (Some(Maps::None), RegionKind::File { file, first_page }) => {
-                self.files[file as usize].cache.peek(first_page + u64::from(page))
+        if vma.table.peek(page).has_folio() { 0 } else { self.peek_target(vma, page) }
+    }
+
+    /// And the last one: a swap slot, or the folio of a page that a read finds cached.
+    #[inline]
+    pub fn peek_last(&self, op: Op, folios: &Folios) -> u64 {
+        match op {
+            Op::Touch { region, page, .. } => {
+                let table = &self.spaces.vma(region).table;
+                table.swapped_to(page).map_or(0, |slot| self.swap.peek(slot))
             }
-            (Some(Maps::Swap(slot)), _) => self.peek_slot(slot),
+            Op::Read { file, off, .. } => {
+                let folio = self.files[file as usize].cache.folio(off / PAGE_SIZE);
+                folio.map_or(0, |folio| u64::from(folios[folio].mapcount))
+            }
             _ => 0,
         }
     }
 
-    /// Loads the words that reclaim will ask of a folio: its entry in the first mapping, and its
-    /// slot in the page cache.
+    /// Loads the words that reclaim will ask of a folio: its entry in the first mapping, and what
+    /// leads from there to it.
     #[inline]
     fn peek_folio(&self, folio: &Folio) -> u64 {
         let slot = match Owner::unpack(folio.owner) {
             Owner::File { file, page } => self.files[file as usize].cache.peek(u64::from(page)),
-            Owner::Anon { .. } => 0,
+            Owner::Anon { region, page } => {
+                u64::from(self.spaces.vma(region).table.peek_target(page))
+            }
         };
-        let entry = |(region, page)| u64::from(self.spaces.vma(region).table.peek(page));
+        let entry = |(region, page)| u64::from(self.spaces.vma(region).table.peek(page).is_young());
         slot ^ self.first_mapping(folio).map_or(0, entry)
     }
 
-    /// Loads what it will ask next if that entry is young: the entries around it.
+    /// Loads what it will ask next if that entry is young: which folios are around it.
     #[inline]
     fn peek_around(&self, folio: &Folio) -> u64 {
         let Some((region, page)) = self.first_mapping(folio) else { return 0 };
-        let table = &self.spaces.vma(region).table;
-        if !table.is_young(page) {
+        let vma = self.spaces.vma(region);
+        if !vma.table.peek(page).is_young() {
             return 0;
         }
         let near = [page.wrapping_sub(32), page.wrapping_sub(16), page + 16, page + 31];
-        near.iter().fold(0, |near, &page| near ^ u64::from(table.peek(page)))
+        near.iter().fold(0, |near, &page| near ^ self.peek_target(vma, page))
+    }
+
+    #[inline]
+    fn peek_target(&self, vma: &Vma, page: u32) -> u64 {
+        match vma.file_page(page) {
+            Some((file, at)) => self.files[file as usize].cache.peek(at),
+            None => u64::from(vma.table.peek_target(page)),
+        }
+    }
+
+    /// The folio that a mapped page is in.
+    #[inline]
+    pub(crate) fn folio_at(&self, vma: &Vma, page: u32) -> Option<FolioId> {
+        if !vma.table.get(page).has_folio() {
+            return None;
+        }
+        match vma.file_page(page) {
+            Some((file, at)) => self.files[file as usize].cache.folio(at),
+            None => Some(FolioId(vma.table.peek_target(page))),
+        }
+    }
+
+    /// What an entry of a mapped region says.
+    pub(crate) fn maps(&self, region: RegionId, page: u32) -> Maps {
+        let vma = self.spaces.vma(region);
+        match vma.file_page(page) {
+            None => vma.table.maps(page),
+            Some(_) => self.folio_at(vma, page).map_or(Maps::None, Maps::Folio),
+        }
     }
 
     #[inline]

@@ -26,6 +26,11 @@ const REFAULT_COST: u64 = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shadow(pub u64);
 
+/// Bits of a shadow that are its own: the low part of the token, and the bit.
+const OWN_TOKEN_BITS: u32 = u16::BITS - 1;
+const OWNER_BITS: u32 = 1 + NODE_BITS + MEMCG_BITS;
+const OWN_TOKEN_MASK: u64 = ((1 << OWN_TOKEN_BITS) - 1) << OWNER_BITS;
+
 /// A shadow's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unpacked {
@@ -36,6 +41,19 @@ struct Unpacked {
 }
 
 impl Shadow {
+    /// What the shadows of one lruvec that were left near each other in time have in common, and
+    /// what is this one's own: a host that keeps many can keep the first part once.
+    pub fn split(self) -> (u64, u16) {
+        let own = (self.0 & OWN_TOKEN_MASK) >> (OWNER_BITS - 1) | self.0 & 1;
+        (self.0 & !(OWN_TOKEN_MASK | 1), own as u16)
+    }
+
+    /// The shadow that [`Self::split`] took apart.
+    pub fn join(common: u64, own: u16) -> Self {
+        let own = u64::from(own);
+        Self(common | (own >> 1) << OWNER_BITS | own & 1)
+    }
+
     fn pack(unpacked: Unpacked) -> Self {
         let Unpacked { token, memcg, node, bit } = unpacked;
         let owner = u64::from(memcg.0) & ((1 << MEMCG_BITS) - 1);

@@ -8,13 +8,11 @@ use mglru_workload::{Content, FileId, RegionId};
 
 use super::World;
 use crate::address_space::Owner;
+use crate::cache_slot::Slot as Cached;
 use crate::device::Io;
 use crate::disk::{DiskId, Purpose};
-use crate::page_table::Pte;
+use crate::page_table::{Maps, Pte};
 use crate::swap::{Class, Slot};
-
-/// Marks a slot's shadow as present; a shadow has 63 bits and may be zero.
-const SHADOW_PRESENT: u64 = 1 << 63;
 
 impl World {
     /// Brings one folio to where it can be freed.
@@ -73,7 +71,7 @@ impl World {
             let Some((region, page)) = self.spaces.mapping(owner, nth) else { continue };
             let vma = self.spaces.vma_mut(region);
             let pte = vma.table.get(page);
-            if pte.folio() == Some(folio) {
+            if pte.has_folio() {
                 young |= pte.is_young() && vma.recency;
                 vma.table.set(page, Pte::NONE);
                 left -= 1;
@@ -92,11 +90,12 @@ impl World {
         slot: Slot,
     ) {
         let table = &mut self.spaces.vma_mut(region).table;
-        let pte = table.get(page);
-        if pte.folio() != Some(folio) {
+        if table.maps(page) != Maps::Folio(folio) {
             return;
         }
-        table.set(page, Pte::swap(slot));
+        let pte = table.get(page);
+        table.point(page, slot);
+        table.set(page, Pte::SWAP);
         folios[folio].mapcount = 0;
         if pte.is_dirty() {
             folios[folio].flags.set(Bit::DIRTY);
@@ -112,7 +111,7 @@ impl World {
         let slot = self.take_slot(folios[folio].lruvec)?;
         folios[folio].flags.set(Bit::SWAPCACHE);
         folios[folio].host = slot;
-        self.set_swap_cache(slot, Some(folio));
+        self.swap.set_cached(slot, Cached::Folio(folio));
         Some(slot)
     }
 
@@ -152,21 +151,16 @@ impl World {
         let owner = Owner::unpack(folios[folio].owner);
         match owner {
             Owner::File { file, page } => {
-                self.files[file as usize].cache.remove(u64::from(page), Some(shadow));
+                let kept = self.shadows.keep(shadow);
+                self.files[file as usize].cache.remove(u64::from(page), Some(kept));
             }
             Owner::Anon { .. } => {
                 let slot = folios[folio].host;
                 folios[folio].flags.clear(Bit::SWAPCACHE);
-                self.swap.set_shadow(slot, shadow.0 | SHADOW_PRESENT);
-                self.set_swap_cache(slot, None);
+                let kept = self.shadows.keep(shadow);
+                self.swap.set_cached(slot, Cached::Shadow(kept));
             }
         }
         self.uncharge(folios, folio);
-    }
-
-    /// The shadow that stands in a swap slot.
-    pub(crate) fn swap_shadow(&self, slot: Slot) -> Option<Shadow> {
-        let word = self.swap.shadow(slot);
-        (word & SHADOW_PRESENT != 0).then_some(Shadow(word & !SHADOW_PRESENT))
     }
 }

@@ -6,7 +6,7 @@ use mglru::types::{FolioId, LruvecId};
 use mglru_workload::RegionId;
 
 use super::World;
-use crate::address_space::{Owner, Vma, split, va};
+use crate::address_space::{Owner, split, va};
 use crate::page_table::PageTable;
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         let vma = self.spaces.vma_mut(region);
         vma.table.clear_table_young(table);
         let pages = vma.table.table_pages(table);
-        out.entries = harvest_range(vma, pages, lruvec, folios, None, &mut out.young);
+        out.entries = self.harvest_range(region, pages, lruvec, folios, None, &mut out.young);
         let spent = self.costs.aging_walk(u64::from(out.entries), out.young.len() as u64);
         self.spend(spent);
     }
@@ -44,7 +44,7 @@ impl World {
                 break;
             }
             let Some((region, page)) = self.spaces.mapping(owner, nth) else { continue };
-            if self.spaces.vma(region).table.get(page).folio() == Some(folio) {
+            if self.folio_at(self.spaces.vma(region), page) == Some(folio) {
                 left -= 1;
                 self.harvest_mapping(folio, region, page, window, folios, out);
             }
@@ -91,8 +91,8 @@ impl World {
         let start = page.saturating_sub(width / 2).clamp(pages.start, pages.end - width);
         let lruvec = folios[folio].lruvec;
         let before = out.neighbours.len();
-        let entries = harvest_range(
-            vma,
+        let entries = self.harvest_range(
+            region,
             start..start + width,
             lruvec,
             folios,
@@ -106,44 +106,48 @@ impl World {
         let spent = self.costs.aging_walk(u64::from(entries), u64::from(found));
         self.spend(spent);
     }
-}
 
-/// Collects young entries of one lruvec, `except` one; returns how many entries are present.
-fn harvest_range(
-    vma: &mut Vma,
-    pages: std::ops::Range<u32>,
-    lruvec: LruvecId,
-    folios: &Folios,
-    except: Option<u32>,
-    out: &mut Vec<YoungPte>,
-) -> u32 {
-    let mut entries = 0;
-    for start in pages.clone().step_by(64) {
-        let end = pages.end.min(start + 64);
-        let (present, mut young) = vma.table.present_and_young(start..end);
-        entries += present.count_ones();
-        while young != 0 {
-            let page = start + young.trailing_zeros();
-            young &= young - 1;
-            if Some(page) != except {
-                harvest_entry(vma, page, lruvec, folios, out);
+    /// Collects young entries of one lruvec, `except` one; returns how many entries are present.
+    fn harvest_range(
+        &mut self,
+        region: RegionId,
+        pages: std::ops::Range<u32>,
+        lruvec: LruvecId,
+        folios: &Folios,
+        except: Option<u32>,
+        out: &mut Vec<YoungPte>,
+    ) -> u32 {
+        let mut entries = 0;
+        for start in pages.clone().step_by(64) {
+            let end = pages.end.min(start + 64);
+            let table = &self.spaces.vma(region).table;
+            let (present, mut young) = table.present_and_young(start..end);
+            entries += present.count_ones();
+            while young != 0 {
+                let page = start + young.trailing_zeros();
+                young &= young - 1;
+                if Some(page) != except {
+                    self.harvest_entry(region, page, lruvec, folios, out);
+                }
             }
         }
+        entries
     }
-    entries
-}
 
-#[inline]
-fn harvest_entry(
-    vma: &mut Vma,
-    page: u32,
-    lruvec: LruvecId,
-    folios: &Folios,
-    out: &mut Vec<YoungPte>,
-) {
-    let Some(folio) = vma.table.get(page).folio() else { return };
-    if folios[folio].lruvec == lruvec {
-        let pte = vma.table.take_young(page);
-        out.push(YoungPte { folio, dirty: pte.is_dirty() });
+    #[inline]
+    fn harvest_entry(
+        &mut self,
+        region: RegionId,
+        page: u32,
+        lruvec: LruvecId,
+        folios: &Folios,
+        out: &mut Vec<YoungPte>,
+    ) {
+        let vma = self.spaces.vma(region);
+        let found = self.folio_at(vma, page).filter(|&folio| folios[folio].lruvec == lruvec);
+        if let Some(folio) = found {
+            let pte = self.spaces.vma_mut(region).table.take_young(page);
+            out.push(YoungPte { folio, dirty: pte.is_dirty() });
+        }
     }
 }

@@ -5,9 +5,9 @@ use mglru::types::{MemcgId, NodeId};
 use mglru_workload::FileId;
 
 use super::World;
+use crate::page_stack::PageStack;
 use crate::physical::MigrateType;
 use crate::spec::PAGE_SIZE;
-use crate::task::FreshPage;
 use crate::zones::Mark;
 
 /// A node of 64 slots.
@@ -18,7 +18,7 @@ const NODE_BYTES: u64 = 576;
 pub(super) struct KernelMemory {
     is_charged: bool,
     used: Vec<u64>,
-    pages: Vec<FreshPage>,
+    pages: PageStack,
 }
 
 impl KernelMemory {
@@ -39,7 +39,9 @@ impl World {
         self.memcgs.charge_kernel_anyway(memcg, more);
         for _ in 0..more {
             let page = self.take_page_of(NodeId(0), Mark::None, MigrateType::Unmovable);
-            self.kernel.pages.extend(page);
+            if let Some(page) = page {
+                self.kernel.pages.push(page);
+            }
         }
     }
 
@@ -52,9 +54,10 @@ impl World {
         let less = pages(used) - pages(used - bytes);
         self.kernel.used[memcg.index()] = used - bytes;
         self.memcgs.uncharge_kernel(memcg, less);
-        let left = self.kernel.pages.len().saturating_sub(less as usize);
-        for page in self.kernel.pages.split_off(left) {
-            self.put_page(page);
+        for _ in 0..less {
+            if let Some(page) = self.kernel.pages.pop() {
+                self.put_page(page);
+            }
         }
     }
 

@@ -1,9 +1,11 @@
 //! Pages and swap slots: taken, charged and given back.
 
+use mglru::Shadow;
 use mglru::folio::{Bit, Folio, Folios};
 use mglru::types::{FolioId, LruvecId, MemcgId, NodeId, Zone};
 
 use super::World;
+use crate::cache_slot::Slot as Cached;
 use crate::physical::MigrateType;
 use crate::swap::Slot;
 use crate::task::FreshPage;
@@ -18,17 +20,6 @@ pub struct Held {
     pub shmem: u64,
     /// Page cache of files.
     pub file: u64,
-}
-
-const NONE: FolioId = FolioId(u32::MAX);
-
-/// What the machine knows of a swap slot in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotUse {
-    /// The folio that holds its page, or [`NONE`].
-    folio: FolioId,
-    /// Who is charged for it.
-    memcg: MemcgId,
 }
 
 impl World {
@@ -108,54 +99,49 @@ impl World {
         if self.swap.free_slots() == 0 || !self.memcgs.try_charge_swap(memcg, 1) {
             return None;
         }
-        let slot = self.swap.alloc_slot().expect("a slot is free");
-        let least = slot as usize + 1;
-        if self.slots.len() < least {
-            self.slots.resize(least, SlotUse { folio: NONE, memcg });
-        }
-        self.slots[slot as usize] = SlotUse { folio: NONE, memcg };
-        Some(slot)
+        Some(self.swap.alloc_slot(memcg).expect("a slot is free"))
     }
 
     /// Frees a swap slot, with what it holds.
     pub(crate) fn free_slot(&mut self, slot: Slot) {
-        self.swap.free(slot);
-        self.memcgs.uncharge_swap(self.slots[slot as usize].memcg, 1);
+        self.take_swap_shadow(slot);
+        let memcg = self.swap.free(slot);
+        self.memcgs.uncharge_swap(memcg, 1);
         self.settle_pool();
     }
 
     /// The folio that holds a slot's page, if it is in memory.
     pub(crate) fn swap_cache(&self, slot: Slot) -> Option<FolioId> {
-        Some(self.slots[slot as usize].folio).filter(|&folio| folio != NONE)
+        match self.swap.cached(slot) {
+            Cached::Folio(folio) => Some(folio),
+            Cached::Hole | Cached::Shadow(_) => None,
+        }
     }
 
-    /// Loads what is known of a slot: see [`World::peek`].
-    pub(super) fn peek_slot(&self, slot: Slot) -> u64 {
-        let stored = u64::from(self.swap.is_stored(slot));
-        self.swap.shadow(slot) ^ stored ^ u64::from(self.slots[slot as usize].memcg.0)
-    }
-
-    /// Records which folio holds a slot's page.
-    pub(crate) fn set_swap_cache(&mut self, slot: Slot, folio: Option<FolioId>) {
-        self.slots[slot as usize].folio = folio.unwrap_or(NONE);
+    /// Takes the shadow that stands in a swap slot.
+    pub(crate) fn take_swap_shadow(&mut self, slot: Slot) -> Option<Shadow> {
+        let Cached::Shadow(kept) = self.swap.cached(slot) else { return None };
+        self.swap.set_cached(slot, Cached::Hole);
+        Some(self.shadows.take(kept))
     }
 
     /// Lets the memory of the zram pool follow what is stored in it. A pool that cannot grow now
     /// catches up later: reclaim may use the last page.
     pub(crate) fn settle_pool(&mut self) {
-        let wanted = self.swap.pool_pages() as usize;
+        let wanted = self.swap.pool_pages();
         while self.pool.len() < wanted {
             let page = self.take_page_of(NodeId(0), Mark::None, MigrateType::Unmovable);
             let Some(page) = page else { return };
             self.pool.push(page);
         }
-        for page in self.pool.split_off(wanted) {
+        while self.pool.len() > wanted {
+            let page = self.pool.pop().expect("the pool has pages");
             self.put_page(page);
         }
     }
 
     /// Pages the zram pool has.
     pub fn pool_pages(&self) -> u64 {
-        self.pool.len() as u64
+        self.pool.len()
     }
 }
