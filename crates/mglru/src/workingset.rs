@@ -278,7 +278,21 @@ mod tests {
                 let shadow = Shadow::pack(unpacked);
                 assert_eq!(shadow.unpack(), unpacked);
                 assert_eq!(shadow.0 >> 63, 0, "63 bits");
+                let (common, own) = shadow.split();
+                assert_eq!(Shadow::join(common, own), shadow);
             }
         }
+    }
+
+    #[test]
+    fn shadows_of_one_lruvec_and_time_have_their_parts_in_common() {
+        let shadow = |token, bit| {
+            let (memcg, node) = (MemcgId(7), NodeId(1));
+            Shadow::pack(Unpacked { token, memcg, node, bit }).split()
+        };
+        let far = 1 << OWN_TOKEN_BITS;
+        assert_eq!(shadow(5 * far, false).0, shadow(6 * far - 1, true).0);
+        assert_ne!(shadow(5 * far, false).0, shadow(6 * far, false).0);
+        assert_ne!(shadow(3, false).1, shadow(3, true).1);
     }
 }
