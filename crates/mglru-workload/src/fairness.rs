@@ -87,12 +87,15 @@ impl Default for FairnessParams {
 }
 
 impl FairnessParams {
-    /// The same with pages, rates and requests' sizes multiplied.
+    /// The same with pages, requests' sizes and times multiplied: to look at a page takes as long
+    /// at any scale, so that the time between its uses must shrink with the number of pages.
     pub fn scaled(&self, scale: f64) -> Self {
+        let times = |n: u64| ((n as f64 * scale).round() as u64).max(1);
         Self {
-            pages: ((f64::from(self.pages) * scale).round() as u32).max(1),
-            rate: self.rate * scale,
-            request_bytes: (self.request_bytes as f64 * scale).round() as u64,
+            pages: times(u64::from(self.pages)) as u32,
+            warm_ms: times(self.warm_ms),
+            interval_ms: times(self.interval_ms),
+            request_bytes: times(self.request_bytes),
             ..self.clone()
         }
     }
@@ -308,14 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn a_scaled_group_is_touched_as_often_page_by_page() {
+    fn a_scaled_group_is_touched_as_often_between_requests() {
         let full = FairnessParams::default();
         let small = full.scaled(1.0 / 120.0);
-        assert_eq!(small.pages, 4096);
-        let passes = |p: &FairnessParams| f64::from(p.pages) / p.rate;
-        assert!(
-            (passes(&full) - passes(&small)).abs() < 1e-9 && (passes(&full) - 15.0).abs() < 1e-9
-        );
+        assert_eq!((small.pages, small.interval_ms), (4096, 50));
+        let passes = |p: &FairnessParams| p.rate * p.interval_ms as f64 / f64::from(p.pages);
+        assert!((passes(&full) - passes(&small)).abs() < 1e-9);
+        assert!((passes(&full) - 0.4).abs() < 1e-9, "every page once in 2.5 requests");
     }
 
     #[test]

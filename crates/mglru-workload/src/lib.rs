@@ -13,6 +13,7 @@ pub mod job;
 pub mod kernel_build;
 pub mod lognormal;
 pub mod memcached;
+pub mod mixed_pressure;
 pub mod op;
 pub mod pages;
 pub mod permutation;

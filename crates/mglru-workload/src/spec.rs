@@ -15,6 +15,7 @@ use crate::highalloc::{HighallocParams, HighallocWorkload};
 use crate::job::{Job, JobWorkload};
 use crate::kernel_build::{KernelBuild, KernelBuildParams};
 use crate::memcached::{Memcached, MemcachedParams};
+use crate::mixed_pressure::{MixedParams, MixedWorkload};
 use crate::op::Workload;
 use crate::postmark::{Postmark, PostmarkParams};
 use crate::reads_only::ReadsOnly;
@@ -59,6 +60,8 @@ pub enum WorkloadSpec {
     Fairness(FairnessParams),
     /// Blocks of contiguous memory under the load of kernel builds.
     Highalloc(HighallocParams),
+    /// Readers of a mapped file beside short-lived anonymous memory.
+    Mixed(MixedParams),
     /// A program in the job language.
     Job(JobSource),
     /// Tasks touching one shared range.
@@ -205,6 +208,7 @@ impl WorkloadSpec {
             ("android", "a phone: apps launched, used, left and killed; navigation; a camera"),
             ("fairness", "equal groups used at random; memory is asked back by memory.reclaim"),
             ("highalloc", "2 MiB blocks under the load of kernel builds, and at rest"),
+            ("mixed", "readers of a mapped file beside rounds of anonymous memory"),
             ("job", "the job language of the kernel measurements, drawn bit for bit"),
             ("touch", "tasks touching one shared range of pages"),
             ("trace", "a recorded reference string, replayed on one file"),
@@ -230,6 +234,7 @@ impl WorkloadSpec {
             Self::Android(params) => params.check(),
             Self::Fairness(params) => params.check(),
             Self::Highalloc(params) => params.check(),
+            Self::Mixed(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
             Self::Trace(source) => source.spec().map(drop),
@@ -257,6 +262,7 @@ impl WorkloadSpec {
             Self::Fsmark(params) => scripted(Fsmark::new(&params.scaled(scale))?),
             Self::Android(params) => scripted(Android::new(&params.scaled(scale), seed)?),
             Self::Dd(params) => scripted(Dd::new(&params.scaled(scale))?),
+            Self::Mixed(params) => Box::new(MixedWorkload::new(&params.scaled(scale))?),
             Self::Fairness(params) => Box::new(FairnessWorkload::new(&params.scaled(scale), seed)?),
             Self::Highalloc(params) => {
                 Box::new(HighallocWorkload::new(&params.scaled(scale), seed)?)

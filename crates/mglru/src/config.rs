@@ -174,6 +174,25 @@ patches! {
     prefault = "prefaulted file folios are accessed, not active",
 }
 
+/// Defects of a faulty backport of the series to a phone's kernel (spec §10.4, by its numbers).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Misport {
+    /// 4: three generations are aged at the first priority too.
+    pub ages_at_first: bool,
+    /// 6: the question whether to age makes the whole evictable size the budget, every turn.
+    pub whole_budget: bool,
+    /// 7: the budget is never used up.
+    pub endless_budget: bool,
+}
+
+impl Misport {
+    /// All of them.
+    pub const ALL: Self = Self { ages_at_first: true, whole_budget: true, endless_budget: true };
+    /// None of them.
+    pub const NONE: Self =
+        Self { ages_at_first: false, whole_budget: false, endless_budget: false };
+}
+
 /// The rules in force.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
@@ -211,6 +230,8 @@ pub struct Config {
     pub throttle_skips_clean_node: bool,
     /// cgroup reclaim may throttle writers (cgroup v2 with cgroup writeback).
     pub sane_throttling: bool,
+    /// Defects of a faulty backport of the series.
+    pub misport: Misport,
     /// `min_ttl`: kswapd calls out of memory when every oldest generation is younger, ms.
     pub min_ttl_ms: u64,
     /// NUMA nodes.
@@ -238,6 +259,7 @@ impl Default for Config {
             stable_612: false,
             throttle_skips_clean_node: true,
             sane_throttling: true,
+            misport: Misport::default(),
             min_ttl_ms: 0,
             nr_nodes: 1,
             tick_ns: 4_000_000,
@@ -282,6 +304,14 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant { name: "L3", says: "L2 with lumpy reclaim removed", make: || lumpy(Contig::L3) },
     Variant {
+        name: "misport",
+        says: "a faulty backport of version 5 to a phone's 6.12",
+        make: misport,
+    },
+    Variant { name: "misport-4", says: "v5 with its defect 4: ages too early", make: misport_4 },
+    Variant { name: "misport-6", says: "v5 with its defect 6: a whole budget", make: misport_6 },
+    Variant { name: "misport-7", says: "v5 with its defect 7: an endless budget", make: misport_7 },
+    Variant {
         name: "k6.12",
         says: "Debian's 6.12.117: mainline 6.12 and stable backports",
         make: k612,
@@ -321,6 +351,24 @@ fn v4() -> Config {
 
 fn v5() -> Config {
     Config { floor: Floor::V5, ..v4() }
+}
+
+/// Its base kernel also lacks proportional protection and keeps the node's dirty flag.
+fn misport() -> Config {
+    let (proportional_protection, node_dirty_flag) = (false, true);
+    Config { misport: Misport::ALL, proportional_protection, node_dirty_flag, ..v5() }
+}
+
+fn misport_4() -> Config {
+    Config { misport: Misport { ages_at_first: true, ..Misport::NONE }, ..v5() }
+}
+
+fn misport_6() -> Config {
+    Config { misport: Misport { whole_budget: true, ..Misport::NONE }, ..v5() }
+}
+
+fn misport_7() -> Config {
+    Config { misport: Misport { endless_budget: true, ..Misport::NONE }, ..v5() }
 }
 
 fn k612() -> Config {
@@ -369,6 +417,9 @@ impl Config {
         ("stable_612", "true | false"),
         ("throttle_skips_clean_node", "true | false"),
         ("sane_throttling", "true | false"),
+        ("misport_4", "true | false"),
+        ("misport_6", "true | false"),
+        ("misport_7", "true | false"),
         ("min_ttl_ms", "0 to 3600000"),
     ];
 
@@ -390,6 +441,9 @@ impl Config {
             "stable_612" => self.stable_612 = truth(key, value)?,
             "throttle_skips_clean_node" => self.throttle_skips_clean_node = truth(key, value)?,
             "sane_throttling" => self.sane_throttling = truth(key, value)?,
+            "misport_4" => self.misport.ages_at_first = truth(key, value)?,
+            "misport_6" => self.misport.whole_budget = truth(key, value)?,
+            "misport_7" => self.misport.endless_budget = truth(key, value)?,
             "min_ttl_ms" => self.min_ttl_ms = milliseconds(key, value)?,
             _ => self.set_choice(key, value)?,
         }

@@ -183,6 +183,9 @@ impl Lru {
         if work.protection.below_min() {
             return work.over(true);
         }
+        if self.config.misport.whole_budget && !work.asked {
+            self.overwrite_budget(work);
+        }
         if !work.asked && self.aging_due(ctl, work) {
             work.asked = true;
             return Turn::Age;
@@ -191,10 +194,17 @@ impl Lru {
         Turn::Evict((work.left as u64).min(self.batch()))
     }
 
+    /// Spec §10.4, defect 6. With two generations left the budget keeps its stale value.
+    fn overwrite_budget(&self, work: &mut MglruLoop) {
+        if self.aging_need(work.lruvec, work.evictable()) != AgingNeed::Must {
+            work.left = self.evictable_size(work.lruvec, work.evictable()) as i64;
+        }
+    }
+
     fn aging_due(&self, ctl: &Control, work: &MglruLoop) -> bool {
         match self.aging_need(work.lruvec, work.evictable()) {
             AgingNeed::No => false,
-            AgingNeed::Should => ctl.priority != DEF_PRIORITY,
+            AgingNeed::Should => ctl.priority != DEF_PRIORITY || self.config.misport.ages_at_first,
             AgingNeed::Must => true,
         }
     }
@@ -243,7 +253,9 @@ impl Lru {
         let out = self.evict(ctl, work.lruvec, max_folios, manner, swappiness, host);
         let root_is_done = self.config.patches.p04 && ctl.is_root() && work.aged;
         work.scanned += out.scanned;
-        work.left -= out.scanned as i64;
+        if !self.config.misport.endless_budget {
+            work.left -= out.scanned as i64;
+        }
         let served = !self.config.patches.p04 && work.scanned >= work.want;
         work.ended =
             out.scanned == 0 || root_is_done || served || self.is_enough(ctl, work.lruvec, host);

@@ -29,8 +29,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "the budget is never used up (misport 7)",
         file: "mglru_loop.rs",
-        text: "        work.left -= out.scanned as i64;\n",
-        replacement: "        work.left -= 0;\n",
+        text: "            work.left -= out.scanned as i64;\n",
+        replacement: "            work.left -= 0;\n",
     },
     Edit {
         says: "the budget ignores the priority (misport 6)",
@@ -41,8 +41,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "three generations age at the first priority (misport 4)",
         file: "mglru_loop.rs",
-        text: "AgingNeed::Should => ctl.priority != DEF_PRIORITY,",
-        replacement: "AgingNeed::Should => true,",
+        text: "AgingNeed::Should => ctl.priority != DEF_PRIORITY ||",
+        replacement: "AgingNeed::Should => true ||",
     },
     Edit {
         says: "two generations do not age at the first priority",

@@ -13,6 +13,7 @@ mod eviction;
 mod groups;
 mod kswapd;
 mod memcg_lru;
+mod misport;
 mod refaults;
 mod throttling;
 #[path = "../toy/toy.rs"]
