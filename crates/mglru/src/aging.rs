@@ -4,7 +4,7 @@
 //! walks page tables. A reclaimer that finds no address space left to walk gets nothing for it.
 
 use crate::config::{AgingRule, YoungSource};
-use crate::generations::Evictable;
+use crate::generations::{Bump, Evictable};
 use crate::host::{Host, Va};
 use crate::lru::Lru;
 use crate::lruvec::Generations;
@@ -31,6 +31,8 @@ pub(crate) struct Aging {
     evictable: Evictable,
     force: bool,
     walk: Option<Walk>,
+    /// All walks were made and this caller makes the generation.
+    won: bool,
 }
 
 /// Where an aging pass stands.
@@ -94,14 +96,17 @@ impl Lru {
     /// Starts an aging pass for the youngest generation as it is now.
     pub(crate) fn start_aging(&self, id: LruvecId, evictable: Evictable, force: bool) -> Aging {
         let seq = self.lruvecs[id.index()].mg.max_seq;
-        Aging { lruvec: id, seq, evictable, force, walk: None }
+        Aging { lruvec: id, seq, evictable, force, walk: None, won: false }
     }
 
     /// Takes an aging pass one slice further.
     pub(crate) fn step_aging(&mut self, aging: &mut Aging, host: &mut impl Host) -> AgingStep {
+        if aging.won {
+            return self.finish_aging(aging, host);
+        }
         if self.config.young_source == YoungSource::Rmap {
-            let won = self.skip_walk(aging.lruvec, aging.seq);
-            return self.finish_aging(aging, won, host);
+            aging.won = self.skip_walk(aging.lruvec, aging.seq);
+            return self.finish_aging(aging, host);
         }
         let Some(walk) = &mut aging.walk else { return self.next_walk(aging, host) };
         let slice = self.walk_slice(walk, host);
@@ -113,7 +118,10 @@ impl Lru {
 
     fn next_walk(&mut self, aging: &mut Aging, host: &mut impl Host) -> AgingStep {
         match self.next_mm(aging.lruvec, aging.seq, aging.force) {
-            NextMm::Over { won } => self.finish_aging(aging, won, host),
+            NextMm::Over { won } => {
+                aging.won = won;
+                self.finish_aging(aging, host)
+            }
             NextMm::Walk { mm, force } => {
                 aging.walk = Some(Walk {
                     lruvec: aging.lruvec,
@@ -128,8 +136,14 @@ impl Lru {
         }
     }
 
-    fn finish_aging(&mut self, aging: &Aging, won: bool, host: &mut impl Host) -> AgingStep {
-        let aged = won && self.bump(aging.lruvec, aging.seq, aging.evictable, host.now());
-        AgingStep::Over { aged }
+    fn finish_aging(&mut self, aging: &Aging, host: &mut impl Host) -> AgingStep {
+        if !aging.won {
+            return AgingStep::Over { aged: false };
+        }
+        match self.bump(aging.lruvec, aging.seq, aging.evictable, host.now()) {
+            Bump::Lost => AgingStep::Over { aged: false },
+            Bump::More { held } => AgingStep::Walking { held },
+            Bump::Won => AgingStep::Over { aged: true },
+        }
     }
 }

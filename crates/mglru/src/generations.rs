@@ -11,6 +11,20 @@ use crate::types::{
     Seq, Zone,
 };
 
+/// What one lock hold of making a new generation came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bump {
+    /// Somebody else made it.
+    Lost,
+    /// The oldest generation is not empty yet.
+    More {
+        /// Folios moved.
+        held: u32,
+    },
+    /// It is there.
+    Won,
+}
+
 /// Distance from the youngest generation at which a folio enters (K614, K72).
 fn entry_distance(flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> u64 {
     let workingset = u64::from(flags.has(Bit::WORKINGSET));
@@ -201,22 +215,31 @@ impl Lru {
         from != to
     }
 
-    /// Makes a new youngest generation, unless somebody has since `seq` was seen (spec §4.5).
+    /// One lock hold of making a new youngest generation, unless somebody has since `seq` was seen
+    /// (spec §4.5). Others may reclaim between two of them, and find that the walk for this
+    /// generation was made but the generation is not there.
     pub(crate) fn bump(
         &mut self,
         id: LruvecId,
         seq: Seq,
         evictable: Evictable,
         now: Nanos,
-    ) -> bool {
+    ) -> Bump {
         if self.lruvecs[id.index()].mg.max_seq != seq {
-            return false;
+            return Bump::Lost;
         }
+        let mut left = MAX_LRU_BATCH;
         for lru_type in LruType::ALL {
-            if self.lruvecs[id.index()].mg.nr_gens(lru_type) == MAX_NR_GENS as u64 {
-                self.force_out_oldest(id, lru_type, evictable);
+            let is_full = self.lruvecs[id.index()].mg.nr_gens(lru_type) == MAX_NR_GENS as u64;
+            if is_full && !self.force_out_oldest(id, lru_type, evictable, &mut left) {
+                return Bump::More { held: MAX_LRU_BATCH as u32 };
             }
         }
+        self.open_generation(id, now);
+        Bump::Won
+    }
+
+    fn open_generation(&mut self, id: LruvecId, now: Nanos) {
         let lruvec = &mut self.lruvecs[id.index()];
         let (last_active, next) = (Seq(lruvec.mg.max_seq.0 - 1), lruvec.mg.max_seq.plus(1));
         for lru_type in LruType::ALL {
@@ -227,34 +250,52 @@ impl Lru {
         lruvec.mg.birth[next.generation().index()] = now;
         lruvec.mg.max_seq = next;
         self.count(id, Counter::AgingPasses, 1);
-        true
     }
 
-    /// Empties the oldest generation into the next one. For a type that is not evictable the window
-    /// just slides: its coldest folios are then found in the slot of the youngest generation.
-    fn force_out_oldest(&mut self, id: LruvecId, lru_type: LruType, evictable: Evictable) {
+    /// Empties the oldest generation into the next one; false when the lock must be given up first.
+    /// For a type that is not evictable the window just slides: its coldest folios are then found
+    /// in the slot of the youngest generation.
+    fn force_out_oldest(
+        &mut self,
+        id: LruvecId,
+        lru_type: LruType,
+        evictable: Evictable,
+        left: &mut u64,
+    ) -> bool {
         if evictable.includes(lru_type) {
             for zone in 0..MAX_NR_ZONES {
-                self.push_out_zone(id, lru_type, Zone(zone as u8));
+                if !self.push_out_zone(id, lru_type, Zone(zone as u8), left) {
+                    return false;
+                }
             }
         }
         let mg = &mut self.lruvecs[id.index()].mg;
         mg.slid[lru_type.index()] |= !evictable.includes(lru_type);
         mg.controller.carry_over(lru_type);
         mg.min_seq[lru_type.index()].0 += 1;
+        true
     }
 
     /// Moves a zone's list of the oldest generation to the tail of the next, one by one from the
-    /// tail. Work is done in lock holds of at most [`MAX_LRU_BATCH`] folios.
-    fn push_out_zone(&mut self, id: LruvecId, lru_type: LruType, zone: Zone) {
+    /// tail; false when `left` folios were too few.
+    fn push_out_zone(
+        &mut self,
+        id: LruvecId,
+        lru_type: LruType,
+        zone: Zone,
+        left: &mut u64,
+    ) -> bool {
         let mg = &self.lruvecs[id.index()].mg;
         let (oldest, t) = (mg.oldest(lru_type), lru_type.index());
         let list = mg.lists[oldest.index()][t][zone.index()];
-        let mut held = 0;
         while let Some(folio) = self.folios.tail(list) {
+            if *left == 0 {
+                return false;
+            }
             self.push_out(folio, oldest, lru_type);
-            held = (held + 1) % MAX_LRU_BATCH;
+            *left -= 1;
         }
+        true
     }
 
     fn push_out(&mut self, id: FolioId, oldest: Gen, lru_type: LruType) {
