@@ -164,6 +164,7 @@ impl<'a> Task<'a> {
                 let command = self.command(control);
                 self.ask(&Ask::Administer { task: self.id, command });
             }
+            Op::Kernel(op) => return Err(format!("{op:?}: no program can do this")),
             Op::Done => unreachable!("the caller stops at it"),
         }
         Ok(())
