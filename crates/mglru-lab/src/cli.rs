@@ -6,6 +6,7 @@ mod booted;
 mod compare;
 mod control;
 mod doctor;
+mod exec;
 mod list;
 mod run;
 mod run_all;
@@ -31,6 +32,7 @@ Examples:
   mglru run fio-zipf --set groups./fio.memory.max=2GiB     any key of a plan
   mglru ablate mongodb --scale 1/64 --mode one-in           which patch does what
   mglru compare mglru-runs/a mglru-runs/b      two folders of records
+  mglru exec --memory.max 128MiB -- fio job.fio   a program on real memory under a budget
   mglru trace replay t.csv --policy lru,min,after --size 1%,10%
 
 Exit status: 0 done; 1 a published expectation was missed or a control failed;
@@ -63,6 +65,8 @@ enum Command {
     Trace(trace::Command),
     /// Measure jobs on a real kernel, or step it side by side with the model
     Control(control::Args),
+    /// Run an unmodified program whose shared file mappings stay within a budget
+    Exec(exec::Args),
     /// Say what this host offers booted kernels, and install what is missing
     Doctor(doctor::Args),
     /// Print a completion script for a shell
@@ -99,6 +103,7 @@ fn answer(command: Command) -> Answer {
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Control(args) => control::run(&args),
+        Command::Exec(args) => exec::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -6,6 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::pager::LEAST_MAX;
+use crate::probe::probe;
+
 /// `memory.max` of the program, bytes.
 pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";
 /// `memory.high`, bytes.
@@ -39,6 +42,12 @@ pub enum LaunchError {
     /// It is not for this machine.
     #[error("`{0}` is neither a 64-bit ELF program nor a script")]
     NotElf(PathBuf),
+    /// The host lacks something.
+    #[error("{0}: {1} ({2})")]
+    Host(&'static str, String, &'static str),
+    /// The budget does not hold the pager itself.
+    #[error("memory.max: {0} bytes, but the least is {LEAST_MAX}")]
+    TooSmall(u64),
     /// The library that does it is missing.
     #[error("{LIBRARY} is not at {0} (build it, or set {ENV_LIBRARY})")]
     NoLibrary(PathBuf),
@@ -64,6 +73,12 @@ impl Launch {
     /// # Errors
     /// The program cannot be managed, or the preload library is missing.
     pub fn command(&self, program: &str) -> Result<Command, LaunchError> {
+        if let Some(bytes) = self.memory_max.filter(|&bytes| bytes < LEAST_MAX) {
+            return Err(LaunchError::TooSmall(bytes));
+        }
+        if let Some(lack) = probe().into_iter().find(|fact| fact.required && !fact.ok) {
+            return Err(LaunchError::Host(lack.what, lack.detail, lack.fix));
+        }
         let path = find(program)?;
         check(&path)?;
         let mut command = Command::new(&path);
@@ -153,6 +168,13 @@ mod tests {
         assert!(check(&find("sh").unwrap()).is_ok());
         let refused = find("no-such-program-here").unwrap_err().to_string();
         assert_eq!(refused, "`no-such-program-here` is not a program in PATH");
+    }
+
+    #[test]
+    fn a_budget_below_the_least_is_refused_before_anything_starts() {
+        let launch = Launch { memory_max: Some(1 << 20), ..Launch::default() };
+        let refused = launch.command("sh").unwrap_err().to_string();
+        assert_eq!(refused, "memory.max: 1048576 bytes, but the least is 4194304");
     }
 
     #[test]

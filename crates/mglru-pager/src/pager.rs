@@ -12,7 +12,7 @@ use crate::policy::{self, Shared};
 use crate::swap::{Swap, SwapOptions};
 
 /// The least budget that leaves room for the pager itself, bytes.
-const LEAST_MAX: u64 = 4 << 20;
+pub const LEAST_MAX: u64 = 4 << 20;
 
 /// What a pager is to be.
 #[derive(Clone, Debug)]
