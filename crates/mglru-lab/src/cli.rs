@@ -58,13 +58,13 @@ enum Command {
     Show(show::Args),
     /// Compare two record files or run folders
     Compare(compare::Args),
+    /// Replay jobs measured on a real kernel in the model; measure them, or step both
+    Control(control::Args),
     /// Write the HTML page of a run folder again
     Report(show::ReportArgs),
     /// Inspect a trace or replay it under any policy and size
     #[command(subcommand)]
     Trace(trace::Command),
-    /// Measure jobs on a real kernel, or step it side by side with the model
-    Control(control::Args),
     /// Run an unmodified program whose shared file mappings stay within a budget
     Exec(exec::Args),
     /// Say what this host offers booted kernels, and install what is missing
@@ -100,9 +100,9 @@ fn answer(command: Command) -> Answer {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Control(args) => control::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
-        Command::Control(args) => control::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {

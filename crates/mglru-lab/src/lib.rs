@@ -7,6 +7,7 @@ pub mod ablation;
 pub mod backend;
 pub mod cli;
 pub mod compare;
+pub mod control;
 pub mod counters;
 pub mod dotted;
 pub mod error;

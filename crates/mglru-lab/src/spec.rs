@@ -171,7 +171,7 @@ fn content(key: &str, path: &str) -> Result<String, KeyError> {
     }
 }
 
-fn hex(text: &str, bytes: usize) -> String {
+pub(crate) fn hex(text: &str, bytes: usize) -> String {
     digits(&Sha256::digest(text.as_bytes())[..bytes])
 }
 

@@ -79,7 +79,8 @@ impl Machine {
             self.wake(t);
         }
         if self.stat_flush > 0 {
-            self.flush_stats();
+            self.lru.flush_stats();
+            self.world.agenda.push(self.stat_flush / 2, Event::FlushStats);
         }
         while self.counted > 0 {
             let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };

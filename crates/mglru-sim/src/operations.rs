@@ -154,6 +154,9 @@ impl Machine {
     fn mark(&mut self, phase: u32) -> Flow {
         let snapshot = self.snapshot();
         self.recorder.mark(phase, self.world.now, snapshot);
+        if self.stat_flush > 0 {
+            self.lru.flush_stats();
+        }
         Flow::Done
     }
 }

@@ -79,6 +79,8 @@ pub struct MachineSpec {
     pub charge_batch: u32,
     /// How often the statistics of groups are summed up over the processors, ms (Linux: 2000).
     /// Heuristics of the classic LRU see the last sum. 0: they see sizes and refaults as they are.
+    /// A run begins in the middle of a period; the start of a phase sums up too, because whoever
+    /// reads `memory.stat` then does.
     pub stat_flush_ms: u32,
     /// Page tables and shadow entries are charged to their group.
     pub charge_kernel: bool,

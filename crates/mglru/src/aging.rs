@@ -52,7 +52,7 @@ pub(crate) enum AgingStep {
 
 impl Generations {
     /// The oldest generation among the evictable types, as the aging rule sees it.
-    fn oldest_evictable(&self, evictable: Evictable, rule: AgingRule) -> Seq {
+    pub(crate) fn oldest_evictable(&self, evictable: Evictable, rule: AgingRule) -> Seq {
         let [anon, file] = self.min_seq;
         match (evictable, rule) {
             (Evictable::FileOnly, _) => file,

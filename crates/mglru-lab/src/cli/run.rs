@@ -103,7 +103,7 @@ pub(super) fn default_dir(experiment: &Experiment) -> PathBuf {
 }
 
 /// What was kept of earlier runs: a fact for people, not part of the result.
-fn tell(found: &Found) {
+pub(super) fn tell(found: &Found) {
     let facts = [
         (found.kept, "records kept from earlier runs"),
         (found.torn, "torn lines dropped, their runs are repeated"),

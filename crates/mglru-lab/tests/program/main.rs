@@ -2,6 +2,7 @@
 
 mod all_plans;
 mod booted;
+mod control;
 mod desk;
 mod folders;
 mod refusals;

@@ -4,7 +4,7 @@ use mglru::folio::Bit;
 use mglru::host::Backing;
 use mglru::{Counter, Entry, FolioId, FolioKind, Gfp, MemcgId, MmId, Reclaim};
 
-use crate::toy::{TABLE, World};
+use crate::toy::{NODE, TABLE, World};
 
 const FAULT: Entry = Entry::Fault { recency: true };
 
@@ -156,6 +156,8 @@ fn a_dense_table_is_remembered_and_a_sparse_one_is_not() {
 fn a_contended_table_is_remembered_by_k614_only() {
     for (variant, again) in [("after", 1), ("k6.12", 0)] {
         let (mut world, g, mm, folios) = mapped(variant, 64);
+        world.evict(g, 1);
+        assert!(!world.is_freed(0), "the empty generations alone were given up");
         world.toy.contended.insert((mm, 0));
         age(&mut world, g);
         world.toy.contended.clear();
@@ -220,6 +222,21 @@ fn without_page_table_walks_aging_harvests_nothing() {
     world.fault_nth(FolioKind::Anon, g, mm, 0);
     world.age(g);
     assert_eq!((world.window(g).0, world.toy.walked.len()), (4, 0));
+}
+
+/// Measured on 6.12.117: `+ memcg node seq can_swap 0` answers ERANGE while there are four.
+#[test]
+fn a_fifth_generation_must_be_forced_in_k612() {
+    for (variant, force, aged) in
+        [("k6.12", false, false), ("k6.12", true, true), ("after", false, true)]
+    {
+        let mut world = World::variant(variant);
+        let g = world.group(MemcgId::ROOT);
+        let id = world.lru.lruvec_id(g, NODE);
+        assert_eq!(world.window(g), (3, 0), "four from the start");
+        let World { lru, toy, .. } = &mut world;
+        assert_eq!(lru.debug_age(id, 60, force, toy), aged, "{variant} {force}");
+    }
 }
 
 /// File folios mapped side by side, all in the oldest generation; every one is young.

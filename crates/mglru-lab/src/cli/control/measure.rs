@@ -19,12 +19,16 @@ use crate::runner;
 /// Memory of the measuring guest where a line does not say, MiB.
 const MEMORY_MIB: u64 = 2048;
 
+/// Truth file that is written unless another is named.
+const MEASURED: &str = "measured.jsonl";
+
 /// Arguments of a measurement.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct Measure {
-    /// Truth file to write; lines it holds already are not measured again
-    #[arg(long, value_name = "FILE", default_value = "measured.jsonl")]
-    pub(in crate::cli) out: PathBuf,
+    /// Truth file to write, lines it holds already are not measured again [default:
+    /// measured.jsonl]; for a comparison, folder for records [default: mglru-runs/control-<hash>]
+    #[arg(long, value_name = "PATH")]
+    pub(in crate::cli) out: Option<PathBuf>,
     /// Only jobs whose id contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(in crate::cli) only: String,
@@ -46,7 +50,8 @@ struct Line {
 /// Measures every job of `truth` that can be, `jobs` at a time, and says what came of it.
 pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> Answer {
     let text = fs::read_to_string(truth).map_err(|e| Error::io(truth, e))?;
-    let have = ids_in(&args.out)?;
+    let out = args.out.as_deref().unwrap_or(Path::new(MEASURED));
+    let have = ids_in(out)?;
     let (mut lines, mut skipped) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.lines()) {
         let at =
@@ -67,9 +72,9 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
         }
     }
     let jobs = jobs.map_or_else(runner::default_jobs, usize::from);
-    measure(&lines, &args.out, jobs)?;
+    measure(&lines, out, jobs)?;
     let (done, kept) = (lines.len(), have.len());
-    let out = args.out.display();
+    let out = out.display();
     Ok((
         format!(
             "{done} jobs measured, {kept} kept, {skipped} skipped: no job text (programs and groups)\n\
@@ -181,7 +186,7 @@ mod tests {
 
     fn args(out: &str) -> Measure {
         let only = String::new();
-        Measure { out: out.into(), only, kernel: Some("k".into()), modules: None }
+        Measure { out: Some(out.into()), only, kernel: Some("k".into()), modules: None }
     }
 
     #[test]

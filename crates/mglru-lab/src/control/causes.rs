@@ -1,0 +1,95 @@
+//! Why the model is off where it is, as data beside the code: each cause was found by an
+//! experiment that is named.
+
+/// Why some jobs are off.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// Jobs it is about: those whose name begins so.
+    pub jobs: &'static [&'static str],
+    /// With the multi-gen LRU on, off, or both.
+    pub mglru: Option<bool>,
+    /// The cause.
+    pub says: &'static str,
+}
+
+/// The first that fits counts.
+pub const CAUSES: &[Cause] = &[
+    Cause {
+        jobs: &[
+            "4scan.pread",
+            "6mix.mmap_a12288_f24576_sw150",
+            "6mix.mmap_a12288_f24576_sw200",
+            "6mix.pread",
+        ],
+        mglru: Some(false),
+        says: "when the kernel sums up its statistics within the job is not recorded, and the \
+               classic LRU decides by the last sum. With `stat_flush_ms` 1800, 2000 and 2200 the \
+               model gives 5245, 2698 and 5245 refaults for `4scan.pread_uni_alone` seed 1, 4785, \
+               6001 and 1664 for seed 2 (kernel 139 and 6497), and 20.0, 24.1 and 20.7 thousand \
+               anon refaults for `6mix.mmap … sw200` (kernel 18.8 thousand)",
+    },
+    Cause {
+        jobs: &["6mix.mmap_a12288_f24576_sw60", "6mix.mmap_a12288_f24576_sw1_"],
+        mglru: Some(false),
+        says: "unexplained: swappiness weighs less in the kernel than in the model (1 swaps more, \
+               60 less), whatever the period of the statistics (1800 to 2200 ms tried)",
+    },
+    Cause {
+        jobs: &["3loop.mmap_n16384"],
+        mglru: Some(true),
+        says: "the loop is 70 pages longer than what fits: with three pages more in the group the \
+               error is −16 % instead of −27 %, and the kernel's own repetitions differ by 5 %",
+    },
+    Cause {
+        jobs: &["4scan.mmap_uni"],
+        mglru: None,
+        says: "the kernel itself has two outcomes (seeds 1 and 2 differ by a third, which no \
+               difference of two uniform sequences explains); the model has the larger one with \
+               the multi-gen LRU on. What tips the kernel is unexplained",
+    },
+    Cause {
+        jobs: &["10dbg.memory_reclaim_sw"],
+        mglru: Some(true),
+        says: "unexplained: after a request with swappiness 200 took files only, the kernel's next \
+               request takes 1536 more anonymous pages than the model's",
+    },
+];
+
+/// Rules of the kernel that the comparison taught the model, each with what it does to the error.
+pub const RULES: &[&str] = &[
+    "Look-around marks neighbours that are isolated themselves, and reclaim keeps those (spec \
+     §3.4, K612): without it refaults of mapped and anonymous memory were 2 to 45 % off.",
+    "Heuristics of the classic LRU (inactive too low, refaults seen, room for a refault, fading of \
+     costs) read the group's statistics as of the last flush, up to two seconds ago, or as \
+     somebody read `memory.stat`; the \
+     specification does not say so. Without it a third of the classic jobs was off by more than \
+     20 %, some by a factor of 40.",
+    "A write to a page that is not cached is no refault, even where a shadow stands: half of the \
+     refaults of `5rw.pread` with 50 % writes. The specification does not say so.",
+    "A task that keeps its processor is switched in again by the kernel's own threads: a walk of \
+     page tables finds that its address space ran. Without it aging harvests nothing after the \
+     first pass.",
+    "The debug interface refuses a fifth generation unless forced (ERANGE in the records).",
+    "The tree nodes above the lowest ones, and three pages of the process's own slab objects, are \
+     charged to the group.",
+];
+
+/// What is known of a job's error.
+pub fn cause(job: &str, mglru: bool) -> &'static str {
+    let fits = |c: &&Cause| {
+        c.jobs.iter().any(|name| job.starts_with(name)) && c.mglru.is_none_or(|m| m == mglru)
+    };
+    CAUSES.iter().find(fits).map_or("unexplained", |c| c.says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_says_so() {
+        assert_eq!(cause("1mmap.x", true), "unexplained");
+        assert!(cause("6mix.pread_x", false).starts_with("when the kernel sums up"));
+        assert_eq!(cause("6mix.pread_x", true), "unexplained");
+    }
+}

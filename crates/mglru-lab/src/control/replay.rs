@@ -1,0 +1,356 @@
+//! Measured jobs as an experiment of the lab: each is prepared once per seed and LRU, whatever
+//! stands in its way is found before anything runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use mglru::Config;
+use mglru_sim::MachineSpec;
+use mglru_sim::device::DeviceSpec;
+use mglru_sim::spec::{GroupSpec, PAGE_SIZE, Size};
+use mglru_sim::swap::SwapSpec;
+use mglru_workload::Knob;
+use mglru_workload::job::{GROUP_NAME, Job as JobSpec, JobWorkload};
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use super::paced::Paced;
+use super::truth::Run;
+use crate::backend::{Job, Outcome, Progress};
+use crate::plan::Plan;
+use crate::policy;
+use crate::record::Metrics;
+use crate::spec::{self, Experiment, RunSpec};
+use crate::variant::Variant;
+
+/// The rules of the measured kernel.
+const KERNEL: &str = "k6.12";
+/// The same kernel with the multi-gen LRU off.
+const KERNEL_CLASSIC: &str = "k6.12+lru=classic";
+
+/// Linux sums the statistics of groups up every two seconds.
+const STAT_FLUSH_MS: u32 = 2_000;
+/// Pages a processor charges in advance.
+const CHARGE_BATCH: u32 = 64;
+/// What the measured process had charged besides page tables and page-cache nodes (slab objects of
+/// its own): every record's `end.kernel` holds two to four such pages.
+const OWN_KERNEL_PAGES: u64 = 3;
+
+/// All measured runs of the same job, seed and LRU: repetitions of one thing.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// `experiment.variant`
+    pub job: String,
+    /// Seed.
+    pub seed: u64,
+    /// The multi-gen LRU was on.
+    pub mglru: bool,
+    /// The repetitions.
+    pub runs: Vec<Run>,
+}
+
+impl Measured {
+    /// Name of the variant of the policy that replays it.
+    pub fn policy(&self) -> &'static str {
+        if self.mglru { KERNEL } else { KERNEL_CLASSIC }
+    }
+
+    /// `experiment.variant on seed 1`, for messages.
+    pub fn title(&self) -> String {
+        format!("{} {} seed {}", self.job, on_off(self.mglru), self.seed)
+    }
+}
+
+/// `on` or `off`.
+pub fn on_off(mglru: bool) -> &'static str {
+    if mglru { "on" } else { "off" }
+}
+
+/// Puts repetitions together, in the order of jobs, LRUs and seeds.
+pub fn measured(runs: Vec<Run>) -> Vec<Measured> {
+    let mut all: BTreeMap<(String, bool, u64), Vec<Run>> = BTreeMap::new();
+    for run in runs {
+        all.entry((run.job(), run.mglru == 0, run.seed)).or_default().push(run);
+    }
+    let all = all.into_iter();
+    all.map(|((job, classic, seed), runs)| Measured { job, seed, mglru: !classic, runs }).collect()
+}
+
+/// A job readied for the model.
+#[derive(Debug)]
+struct Replay {
+    machine: MachineSpec,
+    config: Config,
+    job: JobSpec,
+    pace: Vec<u64>,
+}
+
+impl Job for Replay {
+    fn switches(&self) -> IndexMap<String, Json> {
+        policy::switches(&self.config)
+    }
+
+    fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
+        let workload = Paced::new(JobWorkload::new(self.job.clone()), self.pace.clone());
+        let total = self.job.ops().max(1) as f64;
+        let report = |done: u64| progress(done as f64 / total);
+        let (config, workload) = (self.config.clone(), Box::new(workload));
+        let found = mglru_sim::run(&self.machine, config, workload, seed, Some(&report));
+        let found = found.map_err(|e| e.to_string())?;
+        if found.accesses != self.job.ops() {
+            let (did, of) = (found.accesses, self.job.ops());
+            return Err(format!("the task was killed after {did} of {of} accesses"));
+        }
+        let virtual_s = found.virtual_ns as f64 / 1e9;
+        let ops_per_s = found.accesses as f64 / virtual_s.max(1e-9);
+        let counters = found.counters.iter().map(|(name, n)| (name.to_string(), *n)).collect();
+        Ok(Outcome {
+            metrics: Metrics { ops: found.accesses, ops_per_s, latency_us: None, virtual_s },
+            counters,
+            ..Outcome::default()
+        })
+    }
+}
+
+/// What can be replayed, and what cannot, by reason.
+pub struct Prepared {
+    /// The runs of the model.
+    pub experiment: Experiment,
+    /// What each of them is compared with, in the same order.
+    pub jobs: Vec<Measured>,
+    /// What is left out, each with its reason.
+    pub left_out: Vec<(Measured, String)>,
+}
+
+/// Readies every measured job.
+pub fn prepare(all: Vec<Measured>) -> Prepared {
+    let (mut jobs, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let mut text = String::from("control\n");
+    for measured in all {
+        match replay(&measured) {
+            Ok(replay) => {
+                let id = spec::hex(&format!("{} {}", KERNEL, measured.title()), 6);
+                text += &format!("{} {:?}\n", measured.title(), replay);
+                runs.push(run_spec(&measured, id, replay));
+                jobs.push(measured);
+            }
+            Err(reason) => left_out.push((measured, reason)),
+        }
+    }
+    let hash = spec::hex(&text, 8);
+    let experiment = Experiment { plan: plan(), backend: "sim", hash, runs };
+    Prepared { experiment, jobs, left_out }
+}
+
+fn run_spec(measured: &Measured, id: String, replay: Replay) -> RunSpec {
+    RunSpec {
+        id,
+        variant: Arc::new(variant(measured.policy())),
+        seed: measured.seed,
+        point: measured.job.as_str().into(),
+        job: Arc::new(replay),
+    }
+}
+
+fn variant(name: &str) -> Variant {
+    Variant::parse(name).expect("a name of ours")
+}
+
+/// The experiment's plan: all it needs is a name.
+fn plan() -> Plan {
+    let text = format!(
+        "name = \"control\"\ntitle = \"measured jobs replayed in the model\"\n\
+         variants = [\"{KERNEL}\", \"{KERNEL_CLASSIC}\"]\n"
+    );
+    Plan::parse("control", &text, &[]).expect("a plan of ours")
+}
+
+fn replay(measured: &Measured) -> Result<Replay, String> {
+    let run = &measured.runs[0];
+    if run.spec.is_empty() {
+        return Err("is no job: what it did is not known page by page".to_string());
+    }
+    let job = JobSpec::parse(&run.spec).map_err(|e| format!("its job: {e}"))?;
+    let steps = job.steps.len();
+    if measured.runs.iter().any(|run| run.steps.len() != steps) {
+        return Err(format!("its job has {steps} steps, a record has another number"));
+    }
+    let name = measured.policy();
+    let config = policy::config(&Table::new(), &variant(name)).map_err(|e| e.to_string())?;
+    let mut replay = Replay { machine: machine(run, &job), config, job, pace: pace(measured) };
+    for line in run.pre.lines().filter(|line| !line.trim().is_empty()) {
+        set(&mut replay, line)?;
+    }
+    replay.machine = replay.machine.check().map_err(|e| e.to_string())?;
+    Ok(replay)
+}
+
+/// The measured machine: one node, two processors, nothing read ahead, one page a fault, a device
+/// fast enough that only the pace counts.
+fn machine(run: &Run, job: &JobSpec) -> MachineSpec {
+    let swap = match run.zram_mb {
+        0 => SwapSpec::default(),
+        mb => SwapSpec::zram(mb << 20),
+    };
+    MachineSpec {
+        memory: Size(run.mem_mb << 20),
+        cpus: 2,
+        readahead_kb: 0,
+        fault_around_kb: 4,
+        device: DeviceSpec::preset("ram").unwrap_or_default(),
+        swap,
+        stat_flush_ms: STAT_FLUSH_MS,
+        charge_batch: CHARGE_BATCH,
+        charge_kernel: true,
+        groups: [(GROUP_NAME.to_string(), limits(job))].into(),
+        ..MachineSpec::default()
+    }
+}
+
+fn limits(job: &JobSpec) -> GroupSpec {
+    let mut group = GroupSpec::default();
+    for &(knob, value) in &job.settings {
+        match knob {
+            Knob::MemoryMin => group.min = Size(value),
+            Knob::MemoryLow => group.low = Size(value),
+            Knob::MemoryHigh => group.high = Size(value),
+            Knob::MemoryMax => group.max = less_own(value),
+            Knob::MemorySwapMax => group.swap_max = Size(value),
+            Knob::Swappiness => group.swappiness = Some(value as u8),
+        }
+    }
+    group
+}
+
+fn less_own(limit: u64) -> Size {
+    Size(if limit == u64::MAX { limit } else { limit.saturating_sub(OWN_KERNEL_PAGES * PAGE_SIZE) })
+}
+
+/// Nanoseconds per operation of each step: the mean of the repetitions.
+fn pace(measured: &Measured) -> Vec<u64> {
+    let per_op = |step: usize| {
+        let of = |run: &Run| run.steps[step].sec * 1e9 / run.steps[step].ops.max(1) as f64;
+        let sum: f64 = measured.runs.iter().map(of).sum();
+        (sum / measured.runs.len() as f64) as u64
+    };
+    (0..measured.runs[0].steps.len()).map(per_op).collect()
+}
+
+/// One line of a record's `pre`: `echo VALUE > FILE`.
+fn set(replay: &mut Replay, line: &str) -> Result<(), String> {
+    let unknown = || format!("`{}` is no setting of the model", line.trim());
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ["echo", value, ">", file] = words[..] else { return Err(unknown()) };
+    let number: u32 = value.parse().map_err(|_| unknown())?;
+    let machine = &mut replay.machine;
+    match file {
+        "/proc/sys/vm/swappiness" => machine.swappiness = number.min(200) as u8,
+        "/proc/sys/vm/page-cluster" => machine.page_cluster = number,
+        "/sys/kernel/debug/fault_around_bytes" => machine.fault_around_kb = number / 1024,
+        "/sys/kernel/mm/lru_gen/enabled" => return enabled(&mut replay.config, number),
+        "/sys/kernel/mm/lru_gen/min_ttl_ms" => replay.config.min_ttl_ms = u64::from(number),
+        _ if file.starts_with("/sys/block/") && file.ends_with("/queue/read_ahead_kb") => {
+            machine.readahead_kb = number;
+        }
+        _ => return Err(unknown()),
+    }
+    Ok(())
+}
+
+/// Bits of `lru_gen/enabled`: the core, walks of page tables, accessed bits above the leaves.
+fn enabled(config: &mut Config, bits: u32) -> Result<(), String> {
+    let key = |key: &str, value: bool| (key.to_string(), Value::Boolean(value));
+    let mut keys = Table::from_iter([key("nonleaf_young", bits & 4 != 0)]);
+    if bits & 2 == 0 {
+        keys.insert("young_source".to_string(), Value::String("rmap".to_string()));
+    }
+    let switched = policy::config(&keys, &variant(KERNEL)).map_err(|e| e.to_string())?;
+    if config.is_mglru() {
+        *config = switched;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::truth::Step;
+
+    const SPEC: &str = "seed 1\nset memory.max 4194304\nregion kind=mmap path=/f pages=2048\n\
+                        stream region=0 gen=seq n=2048 base=0 start=0 wr=0\n\
+                        phase main ops=4096 mix=0:1\n";
+
+    fn run(mglru: u8, rep: u32) -> Run {
+        let step = Step { ops: 4096, sec: 0.4096, d: IndexMap::new() };
+        Run {
+            id: format!("x.loop.{mglru}.s1.r{rep}"),
+            exp: "x".into(),
+            variant: "loop".into(),
+            mglru,
+            seed: 1,
+            mem_mb: 64,
+            zram_mb: 0,
+            spec: SPEC.into(),
+            pre: String::new(),
+            cmd: String::new(),
+            steps: vec![step],
+        }
+    }
+
+    fn reason(run: Run) -> String {
+        let prepared = prepare(measured(vec![run]));
+        assert!(prepared.jobs.is_empty());
+        prepared.left_out[0].1.clone()
+    }
+
+    #[test]
+    fn repetitions_are_one_run_of_the_model() {
+        let prepared = prepare(measured(vec![run(1, 0), run(0, 0), run(1, 1)]));
+        let names: Vec<String> = prepared.jobs.iter().map(Measured::title).collect();
+        assert_eq!(names, ["x.loop on seed 1", "x.loop off seed 1"]);
+        assert_eq!(prepared.jobs[0].runs.len(), 2);
+        assert_eq!(prepared.experiment.runs[1].variant.name, KERNEL_CLASSIC);
+    }
+
+    #[test]
+    fn a_replay_makes_every_access_at_its_pace() {
+        let prepared = prepare(measured(vec![run(1, 0)]));
+        let outcome = prepared.experiment.runs[0].job.run(1, &|_| {}).unwrap();
+        assert_eq!(outcome.metrics.ops, 4096);
+        assert!((0.4..0.5).contains(&outcome.metrics.virtual_s), "{}", outcome.metrics.virtual_s);
+        assert!(outcome.counters["pgmajfault"] >= 2048);
+    }
+
+    #[test]
+    fn settings_reach_machine_and_rules() {
+        let pre = "echo 1 > /sys/kernel/mm/lru_gen/enabled\necho 100 > /proc/sys/vm/swappiness\n\
+                   echo 128 > /sys/block/vda/queue/read_ahead_kb\n\
+                   echo 65536 > /sys/kernel/debug/fault_around_bytes\n";
+        let of = |mglru| {
+            let run = Run { pre: pre.into(), ..run(mglru, 0) };
+            replay(&measured(vec![run])[0]).unwrap()
+        };
+        let on = of(1);
+        let machine = &on.machine;
+        assert_eq!(
+            (machine.swappiness, machine.readahead_kb, machine.fault_around_kb),
+            (100, 128, 64)
+        );
+        assert_eq!(on.config.young_source, mglru::config::YoungSource::Rmap);
+        assert!(!of(0).config.is_mglru(), "the classic LRU stays classic");
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_says_why() {
+        let of = |change: fn(&mut Run)| {
+            let mut run = run(1, 0);
+            change(&mut run);
+            reason(run)
+        };
+        assert_eq!(of(|r| r.spec.clear()), "is no job: what it did is not known page by page");
+        assert_eq!(of(|r| r.pre = "mount /x".into()), "`mount /x` is no setting of the model");
+        assert_eq!(of(|r| r.steps.clear()), "its job has 1 steps, a record has another number");
+        assert!(of(|r| r.spec = "sed 1".into()).starts_with("its job: "));
+    }
+}

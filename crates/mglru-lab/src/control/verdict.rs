@@ -1,0 +1,271 @@
+//! Model beside kernel: relative errors, the kernel's own spread, and whether switching the LRU
+//! moves a counter the same way.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::COUNTERS;
+use super::replay::Measured;
+use super::truth::Run;
+use crate::record::Record;
+
+/// Counts below this are told apart no better than this: reclaim isolates 64 pages at a time.
+const RESOLUTION: f64 = 64.0;
+/// Share of a count by which switching the LRU must change it for the direction to be judged:
+/// repetitions of one run differ by up to 3 %.
+const LEAST_CHANGE: f64 = 0.03;
+
+/// One counter of one measured run beside the model's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// The measured run.
+    pub id: String,
+    /// The counter.
+    pub counter: &'static str,
+    /// Measured.
+    pub kernel: u64,
+    /// Largest less smallest of the job's runs with this LRU, as a share of their mean.
+    pub kernel_spread: f64,
+    /// The model's.
+    pub model: u64,
+    /// `(model − kernel) / max(kernel, 64)`.
+    pub rel_error: f64,
+}
+
+/// How far a counter is off over all runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Median of `|rel_error|`.
+    pub median_abs_rel_error: f64,
+    /// 90th percentile of `|rel_error|`.
+    pub p90_abs_rel_error: f64,
+    /// Runs compared.
+    pub n: usize,
+}
+
+/// What switching the LRU on does to a counter of a job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Direction {
+    /// The job.
+    pub job: String,
+    /// The counter.
+    pub counter: &'static str,
+    /// On less off, as a share of off: the kernel's.
+    pub kernel: f64,
+    /// The model's.
+    pub model: f64,
+    /// The model moves the same way.
+    pub right: bool,
+}
+
+/// Everything there is to say.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdicts {
+    /// Every counter of every run; a counter that is 0 in both is left out.
+    pub runs: Vec<Compared>,
+    /// By counter, and over all of them as `all`.
+    pub summary: BTreeMap<String, Summary>,
+    /// Jobs whose measured change is larger than their spread.
+    pub directions: Vec<Direction>,
+    /// Jobs that are not replayed, with the reason.
+    pub left_out: BTreeMap<String, String>,
+}
+
+impl Verdicts {
+    /// Compares the records of the model with what was measured, one for one.
+    pub fn new(jobs: &[Measured], records: &[Record], left_out: &[(Measured, String)]) -> Self {
+        let pairs: Vec<Pair> = jobs.iter().zip(records).collect();
+        let runs = compared(&pairs);
+        let reasons = left_out.iter().map(|(m, why)| (m.job.clone(), why.clone()));
+        Self {
+            summary: summaries(&runs),
+            directions: directions(&pairs),
+            runs,
+            left_out: reasons.collect(),
+        }
+    }
+
+    /// Directions that are wrong.
+    pub fn wrong(&self) -> impl Iterator<Item = &Direction> {
+        self.directions.iter().filter(|d| !d.right)
+    }
+}
+
+type Pair<'a> = (&'a Measured, &'a Record);
+
+fn model(record: &Record, counter: &str) -> u64 {
+    record.counters.get(counter).copied().unwrap_or(0)
+}
+
+fn compared(pairs: &[Pair]) -> Vec<Compared> {
+    let spreads = spreads(pairs);
+    let mut all = Vec::new();
+    for (measured, record) in pairs {
+        for (run, counter) in measured.runs.iter().flat_map(|r| COUNTERS.map(|c| (r, c))) {
+            let Some(kernel) = run.counter(counter) else { continue };
+            let model = model(record, counter);
+            if kernel + model == 0 {
+                continue;
+            }
+            let kernel_spread = spreads[&(measured.job.as_str(), measured.mglru, counter)];
+            let rel_error = relative_error(kernel, model);
+            let id = run.id.clone();
+            all.push(Compared { id, counter, kernel, kernel_spread, model, rel_error });
+        }
+    }
+    all
+}
+
+/// `(model − kernel) / max(kernel, 64)`.
+pub fn relative_error(kernel: u64, model: u64) -> f64 {
+    (model as f64 - kernel as f64) / (kernel as f64).max(RESOLUTION)
+}
+
+/// Spread of each counter over the repetitions and seeds of a job with one LRU.
+fn spreads<'a>(pairs: &[Pair<'a>]) -> BTreeMap<(&'a str, bool, &'static str), f64> {
+    let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for (measured, _) in pairs {
+        for (run, counter) in measured.runs.iter().flat_map(|r| COUNTERS.map(|c| (r, c))) {
+            let key = (measured.job.as_str(), measured.mglru, counter);
+            values.entry(key).or_default().push(run.counter(counter).unwrap_or(0) as f64);
+        }
+    }
+    values.into_iter().map(|(key, values)| (key, spread(&values))).collect()
+}
+
+/// Largest less smallest, as a share of the mean.
+fn spread(values: &[f64]) -> f64 {
+    range(values) / crate::stats::mean(values).max(RESOLUTION)
+}
+
+fn range(values: &[f64]) -> f64 {
+    let ends = values.iter().fold((f64::MAX, f64::MIN), |(l, h), &x| (l.min(x), h.max(x)));
+    ends.1 - ends.0
+}
+
+fn summaries(runs: &[Compared]) -> BTreeMap<String, Summary> {
+    let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        for name in [run.counter, "all"] {
+            errors.entry(name.to_string()).or_default().push(run.rel_error.abs());
+        }
+    }
+    errors.into_iter().map(|(name, errors)| (name, summary(errors))).collect()
+}
+
+/// Quantiles by nearest rank.
+fn summary(mut errors: Vec<f64>) -> Summary {
+    errors.sort_by(f64::total_cmp);
+    let n = errors.len();
+    let rank = |share: f64| errors[((share * n as f64).ceil() as usize).clamp(1, n) - 1];
+    Summary { median_abs_rel_error: rank(0.5), p90_abs_rel_error: rank(0.9), n }
+}
+
+/// Jobs measured with the LRU on and off: one pair a seed and repetition.
+fn directions(pairs: &[Pair]) -> Vec<Direction> {
+    let mut jobs: BTreeMap<&str, (Vec<Pair>, Vec<Pair>)> = BTreeMap::new();
+    for pair in pairs {
+        let (on, off) = jobs.entry(&pair.0.job).or_default();
+        if pair.0.mglru { on } else { off }.push(*pair);
+    }
+    let judged = |(job, (on, off)): (&&str, &(Vec<Pair>, Vec<Pair>))| {
+        COUNTERS.into_iter().filter_map(|c| direction(job, c, on, off)).collect::<Vec<_>>()
+    };
+    jobs.iter().flat_map(judged).collect()
+}
+
+fn direction(job: &str, counter: &'static str, on: &[Pair], off: &[Pair]) -> Option<Direction> {
+    let (mut kernel, mut base, mut ours) = (Vec::new(), Vec::new(), 0.0);
+    for (m_on, r_on) in on {
+        let (m_off, r_off) = off.iter().find(|(m, _)| m.seed == m_on.seed)?;
+        ours += model(r_on, counter) as f64 - model(r_off, counter) as f64;
+        let count = |run: &Run| run.counter(counter).unwrap_or(0) as f64;
+        for (a, b) in m_on.runs.iter().zip(&m_off.runs) {
+            kernel.push(count(a) - count(b));
+            base.push(count(b));
+        }
+    }
+    let (change, base) = (crate::stats::mean(&kernel), crate::stats::mean(&base));
+    let noise = range(&kernel).max(LEAST_CHANGE * base).max(RESOLUTION);
+    (change.abs() > noise).then(|| Direction {
+        job: job.to_string(),
+        counter,
+        kernel: change / base.max(RESOLUTION),
+        model: ours / on.len() as f64 / base.max(RESOLUTION),
+        right: change.signum() == ours.signum() && ours != 0.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::truth::Step;
+    use indexmap::IndexMap;
+
+    fn measured(mglru: bool, counts: &[u64]) -> Measured {
+        let run = |(rep, &n): (usize, &u64)| Run {
+            id: format!("x.a.{mglru}.s1.r{rep}"),
+            exp: "x".into(),
+            variant: "a".into(),
+            mglru: mglru.into(),
+            seed: 1,
+            mem_mb: 64,
+            zram_mb: 0,
+            spec: String::new(),
+            pre: String::new(),
+            cmd: String::new(),
+            steps: vec![Step { d: IndexMap::from([("pgmajfault".into(), n)]), ..Step::default() }],
+        };
+        let runs = counts.iter().enumerate().map(run).collect();
+        Measured { job: "x.a".into(), seed: 1, mglru, runs }
+    }
+
+    fn record(n: u64) -> Record {
+        let mut record = crate::record::example("k6.12", 1, 1.0);
+        record.counters = IndexMap::from([("pgmajfault".to_string(), n)]);
+        record
+    }
+
+    fn judge(on: &[u64], off: &[u64], model_on: u64, model_off: u64) -> Verdicts {
+        let jobs = [measured(true, on), measured(false, off)];
+        Verdicts::new(&jobs, &[record(model_on), record(model_off)], &[])
+    }
+
+    #[test]
+    fn errors_are_relative_and_small_counts_to_the_resolution() {
+        assert_eq!(relative_error(200, 250), 0.25);
+        assert_eq!(relative_error(0, 64), 1.0);
+        assert_eq!(relative_error(32, 0), -0.5);
+    }
+
+    #[test]
+    fn runs_carry_the_kernels_spread_and_zeros_are_left_out() {
+        let found = judge(&[100, 110], &[0, 0], 105, 0);
+        assert_eq!(found.runs.len(), 2, "0 and 0 say nothing");
+        let first = &found.runs[0];
+        assert_eq!((first.kernel, first.model, first.rel_error), (100, 105, 0.05));
+        assert!((first.kernel_spread - 10.0 / 105.0).abs() < 1e-12);
+        assert_eq!(found.summary["pgmajfault"], found.summary["all"]);
+        assert_eq!(found.summary["all"].n, 2);
+    }
+
+    #[test]
+    fn quantiles_are_measured_values() {
+        let s = summary((1..=10).map(f64::from).collect());
+        assert_eq!((s.median_abs_rel_error, s.p90_abs_rel_error), (5.0, 9.0));
+        assert_eq!(summary(vec![0.5]).p90_abs_rel_error, 0.5);
+    }
+
+    #[test]
+    fn a_direction_is_judged_only_beyond_the_spread() {
+        let moved = judge(&[1000, 1010], &[500, 505], 900, 480);
+        assert_eq!((moved.directions.len(), moved.wrong().count()), (1, 0));
+        let wrong = judge(&[1000, 1010], &[500, 505], 400, 480);
+        assert_eq!(wrong.wrong().count(), 1);
+        let still = judge(&[1000], &[500], 480, 480);
+        assert_eq!(still.wrong().count(), 1, "no change is not the right change");
+        assert!(judge(&[510], &[500], 1, 9).directions.is_empty(), "too small a change");
+        assert!(judge(&[600, 1000], &[500, 400], 1, 9).directions.is_empty(), "too wide a spread");
+    }
+}

@@ -1,0 +1,62 @@
+//! `mglru control`: a few measured jobs, kept in the repository, against stated bounds; refusals.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::desk::Desk;
+
+/// Nineteen runs of Linux 6.12.117, both LRUs, every kind of access.
+const SUBSET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/subset.jsonl");
+
+fn control(desk: &Desk, args: &[&str]) -> Json {
+    let args = [&["control", "--truth", SUBSET, "--out", "out", "--format", "json"], args].concat();
+    let output = desk.run(&args);
+    assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn measured_jobs_are_met_within_bounds() {
+    let desk = Desk::new();
+    let found = control(&desk, &["--jobs", "2"]);
+    let all = &found["summary"]["all"];
+    assert!(all["median_abs_rel_error"].as_f64() < Some(0.02), "{all}");
+    assert!(all["p90_abs_rel_error"].as_f64() < Some(0.15), "{all}");
+    assert!(all["n"].as_u64() > Some(25), "{all}");
+    let runs = found["runs"].as_array().unwrap();
+    let on = runs.iter().filter(|r| r["id"].as_str().unwrap().contains(".on."));
+    for run in on {
+        assert!(run["rel_error"].as_f64().unwrap().abs() < 0.10, "{run}");
+    }
+    let again = control(&desk, &[]);
+    assert_eq!(again, found, "resumed from its records");
+}
+
+#[test]
+fn bad_truth_is_one_line_that_names_file_and_line() {
+    let desk = Desk::new();
+    let good = fs::read_to_string(SUBSET).unwrap();
+    let first = good.lines().next().unwrap();
+    let cases = [
+        (String::new(), "t.jsonl: holds no record"),
+        (format!("{first}\nnonsense\n"), "t.jsonl:2: no record of a run: expected "),
+        (format!("{first}\n{}", &first[..90]), "t.jsonl:2: the line is cut short"),
+        (first.replace("\"mglru\":1", "\"mglru\":7"), "t.jsonl:1: mglru = 7: must be 0 or 1"),
+        (
+            first.replace("region kind=", "region kinds="),
+            "t.jsonl: no job can be replayed; the first its job: ",
+        ),
+    ];
+    for (text, want) in cases {
+        fs::write(desk.path().join("t.jsonl"), &text).unwrap();
+        let told = desk.refused(&["control", "--truth", "t.jsonl"]);
+        assert!(told.starts_with(&format!("mglru: error: {want}")), "{told}{want}");
+        assert_eq!(told.matches('\n').count(), 1, "{told}");
+    }
+    let told = desk.refused(&["control", "--truth", "missing.jsonl"]);
+    assert!(told.starts_with("mglru: error: missing.jsonl: No such file"), "{told}");
+    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(Path::new(SUBSET).exists());
+}
