@@ -20,6 +20,8 @@ fn can_boot(desk: &Desk) -> bool {
 /// A plan of a few thousand accesses in a guest that is soon up.
 fn plan(desk: &Desk) {
     let text = fs::read_to_string(desk.path().join("small.toml")).unwrap();
+    // Read pages of mappings are aged; pages read through descriptors need not be.
+    let text = text.replace("operations = 4000", "operations = 40000").replace("pread", "mmap");
     let kernel = "\n[kernel]\nmemory = \"512MiB\"\ncpus = 1\nsample_ms = 50\naccel = \"tcg\"\n";
     fs::write(desk.path().join("booted.toml"), text + kernel).unwrap();
 }
@@ -80,7 +82,7 @@ fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
     for record in &records {
         assert_eq!(
             (&record["metrics"]["ops"], &record["backend"]),
-            (&4000.into(), &"kernel".into())
+            (&40000.into(), &"kernel".into())
         );
         // 4096 pages do not fit in 4 MiB: the kernel must have reclaimed, and read.
         let counter = |name: &str| record["counters"][name].as_u64().unwrap();
