@@ -122,10 +122,15 @@ pub fn group_part<'a>(text: &'a str, path: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    const LRU_GEN: &str = "memcg     1 /\n node     0\n          0        464          2           0 \
-        \nmemcg     2 /job\n node     0\n          8       6124          0x          0 \n          \
-        9        100         -3        7332 \n node     1\n          0         10          5           \
-        6 \n";
+    const LRU_GEN: &str = concat!(
+        "memcg     1 /\n node     0\n",
+        "          0        464          2           0 \n",
+        "memcg     2 /job\n node     0\n",
+        "          8       6124          0x          0 \n",
+        "          9        100         -3        7332 \n",
+        " node     1\n",
+        "          0         10          5           6 \n",
+    );
 
     #[test]
     fn named_values_are_found_and_others_passed_over() {

@@ -54,8 +54,8 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
     let have = ids_in(out)?;
     let (mut lines, mut skipped) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.lines()) {
-        let at =
-            |problem: String| Error::Request(format!("{}:{number}: {problem}", truth.display()));
+        let place = format!("{}:{number}", truth.display());
+        let at = |problem: String| Error::Request(format!("{place}: {problem}"));
         let fields: Map<String, Json> =
             serde_json::from_str(line).map_err(|e| at(e.to_string()))?;
         let id = word(&fields, "id").ok_or_else(|| at("id: is missing".to_string()))?;
@@ -73,15 +73,11 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
     }
     let jobs = jobs.map_or_else(runner::default_jobs, usize::from);
     measure(&lines, out, jobs)?;
-    let (done, kept) = (lines.len(), have.len());
-    let out = out.display();
-    Ok((
-        format!(
-            "{done} jobs measured, {kept} kept, {skipped} skipped: no job text (programs and groups)\n\
-         truth: {out}\n"
-        ),
-        0,
-    ))
+    let (done, kept, out) = (lines.len(), have.len(), out.display());
+    let left_out = format!("{skipped} skipped: no job text (programs and groups)");
+    Ok((format!("{done} jobs measured, {kept} kept, {left_out}
+truth: {out}
+"), 0))
 }
 
 fn word<'a>(fields: &'a Map<String, Json>, key: &str) -> Option<&'a str> {
