@@ -24,6 +24,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("dd", include_str!("../../../plans/dd.toml")),
     ("android-launch", include_str!("../../../plans/android-launch.toml")),
     ("android-heavy", include_str!("../../../plans/android-heavy.toml")),
+    ("highalloc", include_str!("../../../plans/highalloc.toml")),
     ("trace", include_str!("../../../plans/trace.toml")),
     ("vm-dd", include_str!("../../../plans/vm-dd.toml")),
     ("vm-aging-oom", include_str!("../../../plans/vm-aging-oom.toml")),

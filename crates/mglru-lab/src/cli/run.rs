@@ -50,7 +50,7 @@ pub(super) struct Output {
     pub(super) format: Format,
     /// Form of the table
     #[arg(long, value_enum, value_name = "SKIN")]
-    skin: Option<Skin>,
+    pub(super) skin: Option<Skin>,
     /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,

@@ -36,6 +36,7 @@ fn refuse(asked: &Asked, output: &Output) -> Result<(), Error> {
         ("--base", asked.base.is_some()),
         ("--set", !asked.sets.is_empty()),
         ("--scale", asked.scale.is_some()),
+        ("--skin", output.skin.is_some()),
         ("--format html", output.format == Format::Html),
     ];
     match given.into_iter().find(|(_, given)| *given) {

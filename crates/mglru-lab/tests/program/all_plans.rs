@@ -50,6 +50,7 @@ fn options_for_one_plan_are_refused() {
         (["--set", "scale=1"], "--set"),
         (["--scale", "1/2"], "--scale"),
         (["--format", "html"], "--format html"),
+        (["--skin", "mmtests2012"], "--skin"),
     ] {
         let told = desk.refused(&["run", "all", args[0], args[1]]);
         assert_eq!(told, format!("mglru: error: {option}: not with `run all`\n"));

@@ -10,7 +10,8 @@ const HUGE: Op = Op::Kernel(KernelOp::TryBlock { order: 9, repeat: false, class:
 
 fn machine() -> MachineSpec {
     spec(
-        "memory = \"64MiB\"\nphysical = \"buddy\"\ndevice = \"ram\"\n[zones]\nmin_free = \"512KiB\"",
+        "memory = \"64MiB\"\nphysical = \"buddy\"\ndevice = \"ram\"\n\
+         zones = { min_free = \"512KiB\" }",
     )
 }
 
