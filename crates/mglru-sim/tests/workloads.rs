@@ -21,7 +21,8 @@ const WORKLOADS: [&str; 8] = [
     "kind = \"dd\"\nbytes = 5000000",
     "kind = \"android\"\napps = 4\nrounds = 3\nkeep = 2\nfile_pages = 300\nmemory_pages = 500\n\
      library_pages = 400\nnavigation_pages = 100\nvoice_pages = 50\ntile_pages = 2000\n\
-     camera_threads = 2\ncamera_buffer_pages = 100\ncamera_pages = 60\nswipes = 3",
+     clip_pages = 100\nclip_file_pages = 20\ncamera_threads = 2\ncamera_buffer_pages = 100\n\
+     camera_pages = 60\nswipes = 3",
 ];
 
 fn outcome(workload: &str, variant: &str, memory: u64) -> Outcome {
@@ -54,7 +55,7 @@ fn with_room_for_all_rules_do_not_matter() {
 #[test]
 fn under_pressure_runs_repeat_and_strings_stay() {
     // A sixth to a half of what each wants.
-    let sizes = [6, 10, 8, 6, 4, 4, 6, 10].map(|mib| mib << 20);
+    let sizes = [6, 10, 48, 6, 4, 4, 6, 12].map(|mib| mib << 20);
     for (workload, memory) in WORKLOADS.into_iter().zip(sizes) {
         let before = outcome(workload, "before", memory);
         assert_eq!(before, outcome(workload, "before", memory), "{workload}");
