@@ -315,7 +315,7 @@ mod tests {
         let full = FairnessParams::default();
         let small = full.scaled(1.0 / 120.0);
         assert_eq!((small.pages, small.interval_ms), (4096, 50));
-        let passes = |p: &FairnessParams| p.rate * p.interval_ms as f64 / f64::from(p.pages);
+        let passes = |p: &FairnessParams| p.rate * p.interval_ms as f64 / 1e3 / f64::from(p.pages);
         assert!((passes(&full) - passes(&small)).abs() < 1e-9);
         assert!((passes(&full) - 0.4).abs() < 1e-9, "every page once in 2.5 requests");
     }
