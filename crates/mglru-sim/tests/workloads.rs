@@ -1,6 +1,6 @@
-//! What every workload must pass before its figures count (experiments §0.10): the same run twice is
-//! the same to the last counter; with room for everything no rule reclaims, nothing comes back and
-//! all rules take equally long over the same string.
+//! What every workload must pass before its figures count (experiments §0.10): the same run twice
+//! is the same to the last counter; with room for everything no rule reclaims, nothing comes back
+//! and all rules take equally long over the same string.
 
 use mglru::Config;
 use mglru_sim::spec::Size;

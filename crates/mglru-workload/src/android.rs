@@ -3,10 +3,10 @@
 //! whole model is an assumption; the sizes are the recipe's.
 //!
 //! An app has code and resources of its own and uses libraries that all share. A launch maps them,
-//! goes over extents in an order of its own that is the same each time, and writes its memory; in the
-//! foreground it goes over part of both, and a video app swipes: a swipe brings a clip in memory and
-//! one in its cache file and drops the oldest of three. At the end of a sequence the camera may be
-//! opened. Navigation and a voice assistant run all the time.
+//! goes over extents in an order of its own that is the same each time, and writes its memory; in
+//! the foreground it goes over part of both, and a video app swipes: a swipe brings a clip in
+//! memory and one in its cache file and drops the oldest of three. At the end of a sequence the
+//! camera may be opened. Navigation and a voice assistant run all the time.
 //!
 //! Turns are taken by barriers: whose turn it is runs, the others stand at the barrier. Background
 //! tasks run on their own.

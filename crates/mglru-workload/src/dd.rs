@@ -1,5 +1,5 @@
-//! dd (experiments E15): one task writes a file many times as large as memory, copies it and deletes
-//! the copy.
+//! dd (experiments E15): one task writes a file many times as large as memory, copies it and
+//! deletes the copy.
 
 use serde::Deserialize;
 

@@ -1,5 +1,5 @@
-//! fs-mark (experiments E14): threads write new files from end to end, an iteration after the other;
-//! nothing is synced, read or deleted.
+//! fs-mark (experiments E14): threads write new files from end to end, an iteration after the
+//! other; nothing is synced, read or deleted.
 
 use serde::Deserialize;
 

@@ -1,10 +1,10 @@
 //! make -j on a kernel tree in memory (experiments E9): short-lived compilers, each with a heap.
 //!
-//! A job maps the compiler, reads its source and headers from the tree, grows its heap page by page
-//! while it goes over what it built, writes an object and exits. Heaps are lognormal, as measured. Of
-//! what it goes over, most was built lately (geometric by age; the recipe asks for distance in an LRU
-//! stack, which needs no stack this way) and some lies anywhere. At the end one job links: it reads
-//! every object.
+//! A job maps the compiler, reads its source and headers from the tree, grows its heap page by
+//! page while it goes over what it built, writes an object and exits. Heaps are lognormal, as
+//! measured. Of what it goes over, most was built lately (geometric by age; the recipe asks for
+//! distance in an LRU stack, which needs no stack this way) and some lies anywhere. At the end one
+//! job links: it reads every object.
 //!
 //! The tree was unpacked outside the group and is charged to nobody's limit; objects are charged. A
 //! slot of make's job server runs one job after the other; what a job does depends on the job only,

@@ -1,10 +1,10 @@
 //! memcached filled over and over by memtier (experiments E12): a cyclic scan with many heads.
 //!
 //! Every connection owns a range of the keys and sets them in order, once a pass. Only sets, so
-//! that memcached's own LRU is first in, first out: the item that leaves for set number `n` is that
-//! of set `n - capacity`, and its chunk is what the new item gets. With fewer chunks than keys no key
-//! is still there when its turn comes again. Connections are served at one rate, which makes the
-//! number of a set among all sets a matter of arithmetic.
+//! that memcached's own LRU is first in, first out: the item that leaves for set number `n` is
+//! that of set `n - capacity`, and its chunk is what the new item gets. With fewer chunks than
+//! keys no key is still there when its turn comes again. Connections are served at one rate, which
+//! makes the number of a set among all sets a matter of arithmetic.
 //!
 //! A set writes its chunk, the heads of two hash chains (the new key's and the leaving one's) and
 //! the item before it and the item after the leaving one on the LRU list.

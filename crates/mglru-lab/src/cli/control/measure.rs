@@ -75,9 +75,14 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
     measure(&lines, out, jobs)?;
     let (done, kept, out) = (lines.len(), have.len(), out.display());
     let left_out = format!("{skipped} skipped: no job text (programs and groups)");
-    Ok((format!("{done} jobs measured, {kept} kept, {left_out}
+    Ok((
+        format!(
+            "{done} jobs measured, {kept} kept, {left_out}
 truth: {out}
-"), 0))
+"
+        ),
+        0,
+    ))
 }
 
 fn word<'a>(fields: &'a Map<String, Json>, key: &str) -> Option<&'a str> {
