@@ -151,6 +151,16 @@ impl Machine {
         }
     }
 
+    /// A blocked task wants to go on, now or later.
+    pub(crate) fn wake_at(&mut self, t: usize, at: Nanos) {
+        if at <= self.world.now {
+            self.wake(t);
+        } else if self.tasks[t].state == State::Blocked {
+            let epoch = self.next_epoch(t);
+            self.world.agenda.push(at, Event::Task { task: t as u32, epoch });
+        }
+    }
+
     /// A task has a CPU.
     fn go(&mut self, t: usize) {
         let task = &mut self.tasks[t];

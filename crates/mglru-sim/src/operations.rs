@@ -126,29 +126,36 @@ impl Machine {
 
     /// Waits until all counted tasks that have not ended are there.
     fn barrier(&mut self, t: usize, id: u32) -> Flow {
+        let now = self.world.now;
         self.tasks[t].barrier = Some(id);
+        self.tasks[t].arrived = now;
         self.tasks[t].doing = Doing::Barrier;
-        self.try_barriers();
-        match self.tasks[t].barrier {
-            None => Flow::Done,
-            Some(_) => Flow::Wait,
+        match self.try_barriers() {
+            Some(at) if at > now => Flow::Sleep(at),
+            Some(_) => Flow::Done,
+            None => Flow::Wait,
         }
     }
 
     /// Lets those go on whose barrier is complete.
-    pub(crate) fn try_barriers(&mut self) {
+    /// Opens a barrier that all have come to, at the time the last one did: tasks take turns, so one
+    /// whose turn is later may have come earlier. That time, if one was opened.
+    pub(crate) fn try_barriers(&mut self) -> Option<Nanos> {
         let mut counted = self.tasks.iter().filter(|task| !task.background && !task.has_ended());
-        let Some(id) = counted.next().and_then(|task| task.barrier) else { return };
+        let id = counted.next()?.barrier?;
         if !counted.all(|task| task.barrier == Some(id)) {
-            return;
+            return None;
         }
+        let here = self.tasks.iter().filter(|task| task.barrier == Some(id));
+        let opens = here.map(|task| task.arrived).max()?;
         for t in 0..self.tasks.len() {
             if self.tasks[t].barrier == Some(id) {
                 self.tasks[t].barrier = None;
                 self.tasks[t].doing = Doing::Nothing;
-                self.wake(t);
+                self.wake_at(t, opens);
             }
         }
+        Some(opens)
     }
 
     fn mark(&mut self, phase: u32) -> Flow {

@@ -187,6 +187,8 @@ pub struct Task {
     pub stalled: bool,
     /// The barrier it stands at.
     pub barrier: Option<u32>,
+    /// When it came there.
+    pub arrived: Nanos,
     /// Since when it has its CPU.
     pub on_cpu_since: Nanos,
 }
@@ -215,6 +217,7 @@ impl Task {
             began: 0,
             stalled: false,
             barrier: None,
+            arrived: 0,
             on_cpu_since: 0,
         }
     }

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use mglru_pager::{launch, probe};
 
@@ -14,10 +15,24 @@ const PAGE: usize = 4096;
 const PAGES: usize = 4096;
 const CHILD: &str = "MGLRU_PRELOAD_TEST_FILE";
 
-/// The library, built with this test: two levels up from it.
-fn library() -> std::path::PathBuf {
+/// The library, two levels up from this test. `cargo test` builds no shared library by itself.
+fn library() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build().join("libmglru_preload.so")).clone()
+}
+
+/// Builds it; its folder.
+fn build() -> PathBuf {
     let me = std::env::current_exe().unwrap();
-    me.parent().and_then(Path::parent).unwrap().join("libmglru_preload.so")
+    let folder = me.parent().and_then(Path::parent).unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "mglru-preload", "--target-dir"]);
+    cargo.arg(folder.parent().unwrap());
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success(), "the library does not build");
+    folder.to_path_buf()
 }
 
 fn child(test: &str, file: &Path) -> Command {
