@@ -137,7 +137,6 @@ impl Machine {
         }
     }
 
-    /// Lets those go on whose barrier is complete.
     /// Opens a barrier that all have come to, at the time the last one did: tasks take turns, so
     /// one whose turn is later may have come earlier. That time, if one was opened.
     pub(crate) fn try_barriers(&mut self) -> Option<Nanos> {
