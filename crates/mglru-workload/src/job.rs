@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::op::{
     Advice, Content, FileId, FileSpec, GroupId, GroupSpec, Knob, Layout, Op, RegionId, RegionKind,
-    RegionSpec, TaskId, TaskSpec, Workload,
+    RegionSpec, TaskId, TaskSpec, Workload, fill_batch,
 };
 use crate::rng::Rng;
 use crate::sampler::Sampler;
@@ -38,8 +38,6 @@ pub const GROUP_NAME: &str = "/job";
 const SELECTOR_LANE: u64 = 0x10000;
 /// Incompressible pages per thousand of swap-backed memory.
 const INCOMPRESSIBLE: u16 = 250;
-/// Operations handed out at once.
-const BATCH: usize = 64;
 
 /// A parsed job.
 #[derive(Clone, Debug, PartialEq)]
@@ -287,13 +285,7 @@ impl Workload for JobWorkload {
     }
 
     fn fill(&mut self, task: TaskId, out: &mut Vec<Op>) {
-        for _ in 0..BATCH {
-            let op = self.next(task);
-            out.push(op);
-            if op == Op::Done {
-                return;
-            }
-        }
+        fill_batch(self, task, out);
     }
 
     fn string_hash(&self) -> u64 {

@@ -367,3 +367,17 @@ pub trait Workload: Send {
         Vec::new()
     }
 }
+
+/// Operations that [`fill_batch`] appends at most.
+const BATCH: usize = 64;
+
+/// [`Workload::fill`] of a workload whose tasks share no state: many operations at once.
+pub fn fill_batch<W: Workload>(workload: &mut W, task: TaskId, out: &mut Vec<Op>) {
+    for _ in 0..BATCH {
+        let op = workload.next(task);
+        out.push(op);
+        if op == Op::Done {
+            return;
+        }
+    }
+}

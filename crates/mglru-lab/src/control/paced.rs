@@ -2,12 +2,10 @@
 //! then falls between the same accesses.
 
 use mglru_workload::job::JobWorkload;
-use mglru_workload::{Layout, Op, TaskId, Workload};
+use mglru_workload::{Layout, Op, TaskId, Workload, fill_batch};
 
 /// Time owed before it is spent, ns.
 const PORTION: u64 = 200_000;
-/// Operations handed out at once.
-const BATCH: usize = 64;
 
 /// A job whose accesses take as long as they took.
 #[derive(Debug)]
@@ -47,13 +45,7 @@ impl Workload for Paced {
     }
 
     fn fill(&mut self, task: TaskId, out: &mut Vec<Op>) {
-        for _ in 0..BATCH {
-            let op = self.next(task);
-            out.push(op);
-            if op == Op::Done {
-                return;
-            }
-        }
+        fill_batch(self, task, out);
     }
 
     fn string_hash(&self) -> u64 {
