@@ -53,11 +53,7 @@ impl Lru {
         let mut ctl = Control::new(Reclaimer::Direct, Some(memcg), goal);
         ctl.swappiness = Some(swappiness);
         while ctl.reclaimed < goal && self.oldest_seq(id, swappiness) <= seq {
-            let batch = if self.config.patches.p03 {
-                (goal - ctl.reclaimed).min(self.batch())
-            } else {
-                MAX_LRU_BATCH
-            };
+            let batch = self.batch(goal - ctl.reclaimed);
             let manner = Manner { lruvec: id, walking: true, ignore_references: false };
             let out = self.evict(&mut ctl, id, batch, manner, swappiness, host);
             if out.scanned == 0 {
@@ -67,9 +63,14 @@ impl Lru {
         Some(ctl.reclaimed)
     }
 
-    /// Folios of one batch at most.
-    pub(crate) fn batch(&self) -> u64 {
-        if self.config.patches.p06 { MIN_LRU_BATCH } else { MAX_LRU_BATCH }
+    /// Folios of one batch at most. 6.12 scans up to the cap, 7.0 no more than it wants; patch 3
+    /// only moves the code (I26).
+    pub(crate) fn batch(&self, want: u64) -> u64 {
+        match (self.config.patches.p06, self.config.is_k612()) {
+            (true, _) => want.min(MIN_LRU_BATCH),
+            (false, true) => MAX_LRU_BATCH,
+            (false, false) => want.min(MAX_LRU_BATCH),
+        }
     }
 
     /// The oldest generation there is, of the types that `swappiness` allows to evict.

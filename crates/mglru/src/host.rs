@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::folio::Folios;
-use crate::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
+use crate::types::{FolioId, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 use crate::workingset::Shadow;
 
 /// What the host knows of a memory cgroup. Sizes are pages.
@@ -115,6 +115,26 @@ pub struct Around {
     pub entries: u32,
     /// Young entries in the window, the starting one included.
     pub young: u32,
+}
+
+/// Which entries around a young one are looked at with it (spec §4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// How many, centred on the young one; 1: it alone.
+    pub entries: u32,
+    /// Anonymous neighbours are left alone, their accessed bits kept.
+    pub file_only: bool,
+}
+
+impl Window {
+    /// No look at neighbours.
+    pub const ONE: Self = Self { entries: 1, file_only: false };
+
+    /// Whether a young entry that maps a folio of `lru_type` is to be harvested.
+    #[must_use]
+    pub fn includes(self, lru_type: LruType) -> bool {
+        !self.file_only || lru_type == LruType::File
+    }
 }
 
 /// What the reverse map of one folio had to say. Lent and cleared like [`Harvest`].
@@ -297,10 +317,16 @@ pub trait Host {
         let _ = (batch, folios);
     }
 
-    /// Tests and clears the accessed bits of every entry that maps `folio`. With `window` > 1 a
-    /// young entry also makes the host look at the `window` entries centred on it inside the same
-    /// PMD and mapping, and report young neighbours of the same lruvec.
-    fn harvest_rmap(&mut self, folio: FolioId, window: u32, folios: &Folios, out: &mut RmapHarvest);
+    /// Tests and clears the accessed bits of every entry that maps `folio`. With a `window` of more
+    /// than one a young entry also makes the host look at the entries around it inside the same
+    /// PMD and mapping, and report young neighbours of the same lruvec that the window includes.
+    fn harvest_rmap(
+        &mut self,
+        folio: FolioId,
+        window: Window,
+        folios: &Folios,
+        out: &mut RmapHarvest,
+    );
 
     /// Brings each folio to where it can be freed, in this order: gives swap-backed folios a swap
     /// slot ([`Bit::SWAPCACHE`](crate::folio::Bit::SWAPCACHE)), unmaps (dirty entries make the

@@ -3,16 +3,22 @@
 
 use crate::config::RefsModel;
 use crate::folio::Bit;
-use crate::host::RmapHarvest;
+use crate::host::{RmapHarvest, Window};
 use crate::lru::Lru;
 use crate::tiers;
-use crate::types::{FolioId, LruvecId};
+use crate::types::{FolioId, LruType, LruvecId, MIN_LRU_BATCH};
 use crate::walk::is_suitable;
 
-/// Entries examined around a young one.
-pub(crate) const WINDOW: u32 = 64;
-
 impl Lru {
+    /// The window for one folio. In 6.12 a file folio leaves anonymous neighbours alone.
+    pub(crate) fn window_around(&self, id: FolioId) -> Window {
+        if !self.config.is_mglru() {
+            return Window::ONE;
+        }
+        let file = self.folios[id].lru_type() == LruType::File;
+        Window { entries: MIN_LRU_BATCH as u32, file_only: file && self.config.is_k612() }
+    }
+
     /// Promotes the neighbours and remembers dense tables for the next walk. `walking`: the
     /// reclaimer has the state of a page-table walk at hand, so lists are left alone.
     pub(crate) fn look_around(&mut self, id: LruvecId, harvest: &RmapHarvest, walking: bool) {

@@ -191,7 +191,8 @@ impl Lru {
             return Turn::Age;
         }
         work.asked = false;
-        Turn::Evict((work.left as u64).min(self.batch()))
+        let left = work.left as u64;
+        Turn::Evict(left.min(self.batch(left)))
     }
 
     /// Spec §10.4, defect 6. With two generations left the budget keeps its stale value.
@@ -215,9 +216,7 @@ impl Lru {
             return work.over(want < 0);
         }
         work.want = want as u64;
-        // 6.12 scans up to the cap, 7.0 no more than it wants; patch 3 only moves the code.
-        let cap = self.batch();
-        Turn::Evict(if self.config.is_k612() { cap } else { cap.min(work.want) })
+        Turn::Evict(self.batch(work.want))
     }
 
     /// Pages wanted; -1: give up and rotate; `None`: age first.

@@ -7,7 +7,6 @@ use crate::contig::Mode;
 use crate::folio::Bit;
 use crate::host::{Demotion, Eviction, Host, Outcome, RmapHarvest};
 use crate::judge::{Bench, Facts, References, Verdict, judge};
-use crate::look_around::WINDOW;
 use crate::lru::Lru;
 use crate::reclaim_control::{BatchStats, Control};
 use crate::stats::{Counter, by_type, pgsteal};
@@ -139,8 +138,7 @@ impl Lru {
             return first;
         }
         rmap.clear();
-        let window = if self.config.is_mglru() { WINDOW } else { 1 };
-        host.harvest_rmap(id, window, &self.folios, rmap);
+        host.harvest_rmap(id, self.window_around(id), &self.folios, rmap);
         facts.references = Some(References::from(&*rmap));
         if self.config.is_mglru() {
             self.look_around(manner.lruvec, rmap, manner.walking);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use mglru::host::{Around, Harvest, RmapHarvest, Va, YoungPte};
+use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::{FolioId, Folios, LruvecId};
 
 use super::world::{Attached, TABLE, World};
@@ -40,13 +40,13 @@ impl World {
     pub(super) fn harvest_page(
         &mut self,
         folio: FolioId,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {
         let [id, page] = folios[folio].owner;
         let attached = self.attached(id);
-        let run = window_around(page, window, attached.arena.pages.len());
+        let run = window_around(page, window.entries, attached.arena.pages.len());
         if !self.is_present(attached, page) {
             return;
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use mglru::host::{
-    Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, ZoneView,
+    Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, Window,
+    ZoneView,
 };
 use mglru::{FolioId, FolioKind, Folios, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
@@ -185,7 +186,7 @@ impl Host for World {
     fn harvest_rmap(
         &mut self,
         folio: FolioId,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {

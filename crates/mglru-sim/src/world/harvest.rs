@@ -1,7 +1,7 @@
 //! Accessed bits, as reclaim collects them: by page table and by reverse map (spec §4.3, §4.4).
 
-use mglru::folio::Folios;
-use mglru::host::{Around, Harvest, RmapHarvest, Va, YoungPte};
+use mglru::folio::{Folio, Folios};
+use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::types::{FolioId, LruvecId};
 use mglru_workload::RegionId;
 
@@ -23,7 +23,8 @@ impl World {
         let vma = self.spaces.vma_mut(region);
         vma.table.clear_table_young(table);
         let pages = vma.table.table_pages(table);
-        out.entries = self.harvest_range(region, pages, lruvec, folios, None, &mut out.young);
+        let here = |folio: &Folio| folio.lruvec == lruvec;
+        out.entries = self.harvest_range(region, pages, here, folios, None, &mut out.young);
         let spent = self.costs.aging_walk(u64::from(out.entries), out.young.len() as u64);
         self.spend(spent);
     }
@@ -33,7 +34,7 @@ impl World {
     pub(super) fn harvest_mappings(
         &mut self,
         folio: FolioId,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {
@@ -56,7 +57,7 @@ impl World {
         folio: FolioId,
         region: RegionId,
         page: u32,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {
@@ -68,7 +69,7 @@ impl World {
             return;
         }
         out.referenced += 1;
-        if window > 1 && !vma.locked {
+        if window.entries > 1 && !vma.locked {
             self.look_around(folio, region, page, window, folios, out);
         }
     }
@@ -78,13 +79,13 @@ impl World {
         folio: FolioId,
         region: RegionId,
         page: u32,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {
         let vma = self.spaces.vma_mut(region);
         let pages = vma.table.table_pages(PageTable::table_of(page));
-        let width = window.min(pages.end - pages.start);
+        let width = window.entries.min(pages.end - pages.start);
         if width <= 1 {
             return;
         }
@@ -94,7 +95,7 @@ impl World {
         let entries = self.harvest_range(
             region,
             start..start + width,
-            lruvec,
+            |near| near.lruvec == lruvec && window.includes(near.lru_type()),
             folios,
             Some(page),
             &mut out.neighbours,
@@ -107,12 +108,12 @@ impl World {
         self.spend(spent);
     }
 
-    /// Collects young entries of one lruvec, `except` one; returns how many entries are present.
+    /// Collects young entries of wanted folios, `except` one; returns how many entries are present.
     fn harvest_range(
         &mut self,
         region: RegionId,
         pages: std::ops::Range<u32>,
-        lruvec: LruvecId,
+        wanted: impl Fn(&Folio) -> bool + Copy,
         folios: &Folios,
         except: Option<u32>,
         out: &mut Vec<YoungPte>,
@@ -127,7 +128,7 @@ impl World {
                 let page = start + young.trailing_zeros();
                 young &= young - 1;
                 if Some(page) != except {
-                    self.harvest_entry(region, page, lruvec, folios, out);
+                    self.harvest_entry(region, page, wanted, folios, out);
                 }
             }
         }
@@ -139,12 +140,12 @@ impl World {
         &mut self,
         region: RegionId,
         page: u32,
-        lruvec: LruvecId,
+        wanted: impl Fn(&Folio) -> bool,
         folios: &Folios,
         out: &mut Vec<YoungPte>,
     ) {
         let vma = self.spaces.vma(region);
-        let found = self.folio_at(vma, page).filter(|&folio| folios[folio].lruvec == lruvec);
+        let found = self.folio_at(vma, page).filter(|&folio| wanted(&folios[folio]));
         if let Some(folio) = found {
             let pte = self.spaces.vma_mut(region).table.take_young(page);
             out.push(YoungPte { folio, dirty: pte.is_dirty() });

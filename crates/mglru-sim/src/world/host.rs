@@ -4,7 +4,7 @@ use mglru::Shadow;
 use mglru::folio::Folios;
 use mglru::host::{
     Demotion, Eviction, Harvest, Host, MemcgView, Neighbour, OrderView, PmdView, RmapHarvest,
-    SlabWork, Va, ZoneView,
+    SlabWork, Va, Window, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
@@ -63,7 +63,7 @@ impl Host for World {
     fn harvest_rmap(
         &mut self,
         folio: FolioId,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {

@@ -6,7 +6,7 @@ use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
 use crate::config::Algorithm;
 use crate::contig::Mode;
 use crate::folio::Bit;
-use crate::host::{Host, RmapHarvest};
+use crate::host::{Host, RmapHarvest, Window};
 use crate::lru::Lru;
 use crate::lruvec::ClassicList;
 use crate::process::{Manner, Processed};
@@ -300,7 +300,7 @@ impl Lru {
             return false;
         }
         rmap.clear();
-        host.harvest_rmap(id, 1, &self.folios, rmap);
+        host.harvest_rmap(id, Window::ONE, &self.folios, rmap);
         rmap.referenced > 0 && rmap.exec && lru_type == LruType::File
     }
 

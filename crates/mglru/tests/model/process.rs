@@ -91,7 +91,8 @@ impl Naive {
         if proven { References::Activate } else { References::Keep }
     }
 
-    /// Spec §4.4: 64 entries around, inside the table.
+    /// Spec §4.4: 64 entries around, inside the table. In 6.12 file memory (lazily freed too)
+    /// leaves anonymous neighbours alone.
     fn look_around(&mut self, key: Key, walking: bool) {
         let centre = self.pages[&key].pte.unwrap();
         let table = centre.page / 512;
@@ -99,7 +100,11 @@ impl Naive {
         let end = (start + 64).min(table * 512 + 512);
         let window: Vec<(u64, Key)> = self.window(centre.mm, start, end);
         let (mut young, mut found) = (1, Vec::new());
+        let file_only = self.k612() && !self.pages[&key].swapbacked;
         for &(_, near) in &window {
+            if file_only && self.pages[&near].swapbacked {
+                continue;
+            }
             let pte = self.pages.get_mut(&near).unwrap().pte.as_mut().unwrap();
             if std::mem::take(&mut pte.young) {
                 young += 1;

@@ -277,6 +277,28 @@ fn neighbours_isolated_together_are_kept_together() {
     assert!(folios.iter().all(|&f| world.age_of(g, f) == 0), "all are young again");
 }
 
+/// Spec §4.4: in 6.12 file memory, lazily freed memory too, leaves anonymous neighbours alone.
+#[test]
+fn looking_around_from_file_memory_skips_anonymous_neighbours_in_6_12() {
+    for (variant, spared) in [("k6.12", true), ("after", false)] {
+        let mut world = World::variant(variant);
+        let g = world.group(MemcgId::ROOT);
+        let mm = world.mm(g);
+        let start = world.start_of(mm, Backing::Anon);
+        let folios = [0, 1].map(|i| {
+            let folio = world.add(FolioKind::Anon, g, FAULT);
+            world.map(folio, mm, start + i);
+            folio
+        });
+        world.lru.lazyfree(folios[0]);
+        world.touch(folios[0]);
+        world.evict(g, 1);
+        assert_eq!(world.toy.rmap_walks, [folios[0]], "{variant}");
+        let young = world.toy.spaces[mm.index()].ptes[&(start + 1)].young;
+        assert_eq!(young, spared, "{variant}: the neighbour's accessed bit");
+    }
+}
+
 #[test]
 fn looking_around_stays_inside_one_page_table() {
     let (mut world, g, mut folios) = neighbours("after", TABLE + 40);

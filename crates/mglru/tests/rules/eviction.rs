@@ -147,7 +147,7 @@ fn p06p_stays_with_a_type_that_was_scanned() {
 #[test]
 fn before_p05_the_other_type_is_tried_when_a_scan_only_sorted() {
     let (mut world, g) = protected_file("before", &[]);
-    world.evict(g, 4);
+    world.evict(g, 4096);
     assert_eq!(world.counter(Counter::PgstealAnon), 4);
 }
 

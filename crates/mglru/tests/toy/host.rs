@@ -3,7 +3,7 @@
 use mglru::folio::{Bit, Folios};
 use mglru::host::{
     Around, Demotion, Eviction, Harvest, Host, MemcgView, Neighbour, Outcome, PmdView, RmapHarvest,
-    SlabWork, Va, YoungPte, ZoneView,
+    SlabWork, Va, Window, YoungPte, ZoneView,
 };
 use mglru::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
@@ -86,7 +86,7 @@ impl Host for Toy {
     fn harvest_rmap(
         &mut self,
         folio: FolioId,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {
@@ -98,7 +98,7 @@ impl Host for Toy {
                 continue;
             }
             out.referenced += 1;
-            if window > 1 && self.mapping(mm, page).recency {
+            if window.entries > 1 && self.mapping(mm, page).recency {
                 self.look_around(mm, page, window, folios, out);
             }
         }
@@ -157,7 +157,7 @@ impl Toy {
         &mut self,
         mm: MmId,
         page: u64,
-        window: u32,
+        window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
     ) {
@@ -165,14 +165,16 @@ impl Toy {
         let table = page / TABLE * TABLE;
         let lowest = mapping.start.max(table);
         let highest = mapping.end.min(table + TABLE);
-        let start = page.saturating_sub(u64::from(window) / 2).max(lowest);
-        let end = (start + u64::from(window)).min(highest);
+        let start = page.saturating_sub(u64::from(window.entries) / 2).max(lowest);
+        let end = (start + u64::from(window.entries)).min(highest);
         let space = &mut self.spaces[mm.index()];
         let centre = space.ptes[&page].folio;
         let mut around = Around { mm, at: Va(lowest * PAGE), entries: 0, young: 1 };
         for (_, pte) in space.ptes.range_mut(start..end) {
             around.entries += 1;
-            if pte.young && folios[pte.folio].lruvec == folios[centre].lruvec {
+            let near = &folios[pte.folio];
+            let wanted = near.lruvec == folios[centre].lruvec && window.includes(near.lru_type());
+            if pte.young && wanted {
                 pte.young = false;
                 around.young += 1;
                 out.neighbours.push(YoungPte { folio: pte.folio, dirty: pte.dirty });
