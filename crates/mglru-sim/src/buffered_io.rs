@@ -194,10 +194,7 @@ impl Machine {
             self.drop_cached(file, index, folio);
             from = index + 1;
         }
-        let world = &mut self.world;
-        let forget = |kept| _ = world.shadows.take(kept);
-        world.files[file as usize].cache.truncate(page, forget);
-        self.world.settle_nodes(file);
+        self.world.truncate_cache(file, page);
         Flow::Done
     }
 

@@ -141,10 +141,7 @@ impl Machine {
                 self.drop_cached(file, index, folio);
             }
         }
-        let world = &mut self.world;
-        let forget = |kept| _ = world.shadows.take(kept);
-        world.files[file as usize].cache.drop_shadows(0, forget);
-        self.world.settle_nodes(file);
+        self.world.drop_shadows(file);
     }
 
     /// A task that charged above `memory.high` reclaims before it goes on. `Some`: it must wait.

@@ -4,7 +4,7 @@
 //! nobody; shared memory has no such page. Pages mapped around a fault are young, as on x86.
 
 use mglru::Entry;
-use mglru::folio::{Bit, FolioKind};
+use mglru::folio::{Bit, Folio, FolioKind};
 use mglru::types::FolioId;
 use mglru_workload::{Advice, FileId, RegionKind};
 
@@ -183,8 +183,8 @@ impl Machine {
 
     /// Maps a page whose copy in swap stays, unless swap is getting full.
     fn map_swap_cached(&mut self, t: usize, fault: Fault, folio: FolioId, slot: Slot) -> Flow {
-        let flags = self.lru.folios()[folio].flags;
-        let crowded = self.world.swap.used() * 2 > self.world.swap.total();
+        let Folio { flags, lruvec, .. } = self.lru.folios()[folio];
+        let crowded = self.world.swap_is_crowded(lruvec);
         let mut pte = Pte::FOLIO.young();
         if fault.write {
             pte = pte.dirty();

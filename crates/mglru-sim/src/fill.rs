@@ -112,8 +112,7 @@ impl Machine {
         let flags = &mut self.lru.folios_mut()[folio].flags;
         flags.set(Bit::LOCKED);
         flags.put(self.readahead_mark, mark);
-        let kept = self.world.files[file as usize].cache.insert(index, folio);
-        let shadow = kept.map(|kept| self.world.shadows.take(kept));
+        let shadow = self.world.cache_page(file, index, folio);
         if let Some(shadow) = shadow.filter(|_| !overwritten) {
             let in_fault = entry == Entry::Fault { recency: true };
             self.lru.refault(folio, shadow, in_fault);

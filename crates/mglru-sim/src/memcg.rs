@@ -248,6 +248,14 @@ impl Memcgs {
         left.fold(device_free, u64::min)
     }
 
+    /// Whether the group or an ancestor uses more than half of the swap it may take.
+    pub fn swap_is_crowded(&self, id: MemcgId) -> bool {
+        self.ancestry(id).any(|group| {
+            let group = &self.groups[group.index()];
+            group.usage.swap > group.limits.swap_max / 2
+        })
+    }
+
     /// Pages that may be charged to the group before it or an ancestor is full.
     pub fn room(&self, id: MemcgId) -> u64 {
         self.ancestry(id).map(|group| self.room_of(group)).fold(NO_LIMIT, u64::min)

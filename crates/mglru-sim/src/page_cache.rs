@@ -2,7 +2,9 @@
 //! that were evicted (spec §6).
 //!
 //! Slots past the highest one ever used do not exist. Shadows are kept until the slot is reused or
-//! truncated: nodes that hold only shadows are not shrunk.
+//! truncated, or until the node is shrunk that holds nothing else.
+
+use std::ops::Range;
 
 use mglru::types::FolioId;
 
@@ -10,7 +12,25 @@ use crate::cache_slot::Slot;
 use crate::shadows::Kept;
 
 /// Slots of one node of the tree that real page caches are.
-const NODE_SLOTS: usize = 64;
+pub const NODE_SLOTS: usize = 64;
+
+/// The node that page `index` is in.
+pub fn node_of(index: u64) -> u32 {
+    (index / NODE_SLOTS as u64) as u32
+}
+
+/// Slots in use of one node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    pages: u8,
+    shadows: u8,
+}
+
+impl Used {
+    fn is_empty(self) -> bool {
+        self.pages == 0 && self.shadows == 0
+    }
+}
 
 /// The page cache of one file.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +38,8 @@ pub struct PageCache {
     /// As [`Slot`] packs them.
     slots: Vec<u32>,
     cached: u64,
-    /// Slots in use per node.
-    used: Vec<u8>,
+    /// What each node of 64 slots holds.
+    used: Vec<Used>,
     nodes: u64,
 }
 
@@ -56,15 +76,17 @@ impl PageCache {
         let old = self.get(index);
         debug_assert!(!matches!(old, Slot::Folio(_)), "page {index} is cached already");
         self.grow(index);
-        if old == Slot::Hole {
-            self.use_slot(index);
-        }
         self.slots[index as usize] = Slot::Folio(folio).pack();
         self.cached += 1;
-        match old {
+        let shadow = match old {
             Slot::Shadow(shadow) => Some(shadow),
             _ => None,
-        }
+        };
+        self.change_node(index, |used| {
+            used.pages += 1;
+            used.shadows -= u8::from(shadow.is_some());
+        });
+        shadow
     }
 
     /// Takes a page out; an evicted one leaves its shadow.
@@ -72,28 +94,59 @@ impl PageCache {
         debug_assert!(self.has(index), "page {index} is not cached");
         self.slots[index as usize] = shadow.map_or(Slot::Hole, Slot::Shadow).pack();
         self.cached -= 1;
-        if shadow.is_none() {
-            self.unuse_slot(index as usize);
-        }
+        self.change_node(index, |used| {
+            used.pages -= 1;
+            used.shadows += u8::from(shadow.is_some());
+        });
     }
 
     /// Takes the shadows out from page `from` on; cached pages there must have been removed.
     pub fn truncate(&mut self, from: u64, forget: impl FnMut(Kept)) {
         debug_assert!((from..self.end()).all(|i| !self.has(i)), "cached pages past {from}");
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.slots.len());
-        self.drop_shadows(from, forget);
+        self.drop_shadows(from..self.slots.len(), forget);
         self.slots.truncate(from);
     }
 
-    /// Takes every shadow out from page `from` on.
-    pub fn drop_shadows(&mut self, from: usize, mut forget: impl FnMut(Kept)) {
-        for index in from..self.slots.len() {
+    /// Takes every shadow out.
+    pub fn drop_all_shadows(&mut self, forget: impl FnMut(Kept)) {
+        self.drop_shadows(0..self.slots.len(), forget);
+    }
+
+    /// Takes the shadows of one node out, if it holds nothing else.
+    pub fn shrink_node(&mut self, node: u32, forget: impl FnMut(Kept)) {
+        if self.is_shadows_only(node) {
+            let first = node as usize * NODE_SLOTS;
+            self.drop_shadows(first..self.slots.len().min(first + NODE_SLOTS), forget);
+        }
+    }
+
+    /// Does a node hold shadows and no page?
+    #[inline]
+    pub fn is_shadows_only(&self, node: u32) -> bool {
+        self.used.get(node as usize).is_some_and(|used| used.pages == 0 && used.shadows > 0)
+    }
+
+    fn drop_shadows(&mut self, range: Range<usize>, mut forget: impl FnMut(Kept)) {
+        for index in range {
             if let Slot::Shadow(kept) = Slot::unpack(self.slots[index]) {
                 self.slots[index] = Slot::Hole.pack();
-                self.unuse_slot(index);
+                self.change_node(index as u64, |used| used.shadows -= 1);
                 forget(kept);
             }
         }
+    }
+
+    /// Changes what the node of page `index` holds, and with it how many nodes there are.
+    fn change_node(&mut self, index: u64, change: impl FnOnce(&mut Used)) {
+        let node = node_of(index) as usize;
+        if node >= self.used.len() {
+            self.used.resize(node + 1, Used::default());
+        }
+        let used = &mut self.used[node];
+        let was_empty = used.is_empty();
+        change(used);
+        self.nodes = self.nodes + u64::from(was_empty) - u64::from(used.is_empty());
     }
 
     /// Cached pages, in order, from `from` to before `to`.
@@ -123,21 +176,6 @@ impl PageCache {
         let slots = NODE_SLOTS as u64;
         let above = |&n: &u64| (n > 1).then(|| n.div_ceil(slots));
         std::iter::successors(Some(self.nodes), above).sum()
-    }
-
-    fn use_slot(&mut self, index: u64) {
-        let node = index as usize / NODE_SLOTS;
-        if node >= self.used.len() {
-            self.used.resize(node + 1, 0);
-        }
-        self.nodes += u64::from(self.used[node] == 0);
-        self.used[node] += 1;
-    }
-
-    fn unuse_slot(&mut self, index: usize) {
-        let used = &mut self.used[index / NODE_SLOTS];
-        *used -= 1;
-        self.nodes -= u64::from(*used == 0);
     }
 
     /// One past the last slot in use.

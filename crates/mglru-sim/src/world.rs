@@ -11,6 +11,7 @@ mod host;
 mod inodes;
 mod kernel_memory;
 mod memory;
+mod shadow_nodes;
 
 use mglru::folio::{Folio, Folios};
 use mglru::types::{FolioId, LruvecId, MemcgId, Nanos, NodeId};
@@ -38,6 +39,7 @@ use crate::zones::Zones;
 pub use self::frames::Frames;
 use self::kernel_memory::KernelMemory;
 pub use self::memory::Held;
+use self::shadow_nodes::ShadowNodes;
 
 /// Streams of random numbers that are the machine's own; workloads use small numbers.
 const RNG_LANE: u64 = 1 << 40;
@@ -127,6 +129,7 @@ pub struct World {
     nr_nodes: u32,
     held: Vec<Held>,
     kernel: KernelMemory,
+    shadow_nodes: Vec<ShadowNodes>,
     pool: PageStack,
     files_disk: Disk,
     swap_disk: Option<Disk>,
@@ -161,6 +164,7 @@ impl World {
             nr_nodes: spec.nodes,
             held: Vec::new(),
             kernel: KernelMemory::new(spec.charge_kernel),
+            shadow_nodes: Vec::new(),
             pool: PageStack::default(),
             files_disk: Disk::new(Device::new(spec.device.clone(), lane(0))),
             swap_disk: on_device.then(|| Disk::new(Device::new(swap_device, lane(1)))),

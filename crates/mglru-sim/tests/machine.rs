@@ -14,6 +14,8 @@ mod groups;
 mod reproducers;
 #[path = "machine/script.rs"]
 mod script;
+#[path = "machine/shadows.rs"]
+mod shadows;
 #[path = "machine/tiers.rs"]
 mod tiers;
 #[path = "machine/writeback.rs"]

@@ -337,6 +337,12 @@ pub trait Host {
     /// `may_write`.
     fn evict(&mut self, folios: &mut Folios, batch: &mut [Eviction]);
 
+    /// A folio with a swap slot was activated, or is mlocked: its copy in swap may go, if it is
+    /// mapped, not being written, and swap is more than half full (spec §5.6).
+    fn drop_swap_copy(&mut self, folios: &mut Folios, folio: FolioId) {
+        let _ = (folios, folio);
+    }
+
     /// Takes the folio out of its mapping (leaving `shadow` in its place, where the place lasts)
     /// and uncharges it. The core frees the slab slot afterwards.
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow);

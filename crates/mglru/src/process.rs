@@ -99,6 +99,7 @@ impl Lru {
         for &eviction in &evictions {
             self.settle(ctl, eviction, list, &mut done, &mut stolen, host);
         }
+        self.drop_swap_copies(list, host);
         self.count_stolen(ctl, manner.lruvec, stolen);
         done.freed = stolen.iter().sum();
         evictions.clear();
@@ -206,6 +207,16 @@ impl Lru {
             Verdict::Evict { clean_only } => return self.send(ctl, id, clean_only, evictions),
         }
         false
+    }
+
+    /// What proved its use keeps its swap slot only while swap is not getting full.
+    fn drop_swap_copies(&mut self, survivors: &[FolioId], host: &mut impl Host) {
+        for &id in survivors {
+            let flags = self.folios[id].flags;
+            if flags.has(Bit::SWAPCACHE) && flags.has_any([Bit::ACTIVE, Bit::MLOCKED]) {
+                host.drop_swap_copy(&mut self.folios, id);
+            }
+        }
     }
 
     /// Puts the folio on the list of evictions, unless it may not even get a swap slot.

@@ -115,6 +115,19 @@ impl World {
         Some(slot)
     }
 
+    /// Frees the swap slot of a folio that is in use, if swap is getting full: the page in memory
+    /// is the only one from now on.
+    pub(super) fn drop_copy(&mut self, folios: &mut Folios, folio: FolioId) {
+        let entry = &mut folios[folio];
+        let spared = entry.flags.has(Bit::WRITEBACK) || !entry.is_mapped();
+        if spared || !(entry.flags.has(Bit::MLOCKED) || self.swap_is_crowded(entry.lruvec)) {
+            return;
+        }
+        entry.flags.clear(Bit::SWAPCACHE);
+        entry.flags.set(Bit::DIRTY);
+        self.free_slot(entry.host);
+    }
+
     fn write_to_swap(&mut self, folio: FolioId, slot: Slot, class: Class) -> Outcome {
         let transfer = self.swap.store(slot, class);
         self.spend(transfer.cpu);
@@ -151,8 +164,7 @@ impl World {
         let owner = Owner::unpack(folios[folio].owner);
         match owner {
             Owner::File { file, page } => {
-                let kept = self.shadows.keep(shadow);
-                self.files[file as usize].cache.remove(u64::from(page), Some(kept));
+                self.uncache_page(file, u64::from(page), shadow);
             }
             Owner::Anon { .. } => {
                 let slot = folios[folio].host;

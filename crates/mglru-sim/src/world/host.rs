@@ -76,6 +76,10 @@ impl Host for World {
         }
     }
 
+    fn drop_swap_copy(&mut self, folios: &mut Folios, folio: FolioId) {
+        self.drop_copy(folios, folio);
+    }
+
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
         self.release(folios, folio, shadow);
     }
@@ -95,9 +99,14 @@ impl Host for World {
         self.wake_flusher_now();
     }
 
-    /// Inodes are the only slab that can be shrunk, on a machine that has frames; shadow entries
-    /// are never dropped.
-    fn shrink_slab(&mut self, memcg: MemcgId, _node: NodeId, priority: u8) -> SlabWork {
-        if memcg == MemcgId::ROOT { self.shrink_inodes(priority) } else { SlabWork::default() }
+    /// Nodes of page caches that hold only shadows; and the inodes of a machine that has frames,
+    /// which are charged to nobody.
+    fn shrink_slab(&mut self, memcg: MemcgId, node: NodeId, priority: u8) -> SlabWork {
+        let nodes = self.shrink_shadow_nodes(memcg, node);
+        if memcg != MemcgId::ROOT {
+            return nodes;
+        }
+        let inodes = self.shrink_inodes(priority);
+        SlabWork { scanned: nodes.scanned + inodes.scanned, freed: nodes.freed + inodes.freed }
     }
 }

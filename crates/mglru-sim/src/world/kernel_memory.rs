@@ -25,6 +25,10 @@ impl KernelMemory {
     pub(super) fn new(is_charged: bool) -> Self {
         Self { is_charged, ..Self::default() }
     }
+
+    pub(super) fn is_charged(&self) -> bool {
+        self.is_charged
+    }
 }
 
 impl World {

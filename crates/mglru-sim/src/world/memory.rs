@@ -102,6 +102,12 @@ impl World {
         Some(self.swap.alloc_slot(memcg).expect("a slot is free"))
     }
 
+    /// More than half of the swap space, or of what the group may have of it, is in use.
+    pub(crate) fn swap_is_crowded(&self, lruvec: LruvecId) -> bool {
+        self.swap.used() * 2 > self.swap.total()
+            || self.memcgs.swap_is_crowded(self.memcg_of(lruvec))
+    }
+
     /// Frees a swap slot, with what it holds.
     pub(crate) fn free_slot(&mut self, slot: Slot) {
         self.take_swap_shadow(slot);

@@ -156,3 +156,26 @@ fn a_task_that_exits_frees_its_memory() {
     assert_eq!(outcome.stat("/", "memory.current"), Some(0));
     assert_eq!(outcome.stat("/", "memory.peak"), Some(512 * PAGE));
 }
+
+/// Spec §5.6: a page in use keeps its copy in swap only while swap is not getting full.
+#[test]
+fn the_copy_of_a_page_in_use_goes_when_swap_is_crowded() {
+    use mglru::folio::Bit;
+    use mglru::host::Host;
+    use mglru::types::{FolioId, MemcgId};
+
+    let mut script = in_4_mib(RegionKind::Anon, 2048, true, 1);
+    script.ops[0].extend(touch_all(0, 2048, false));
+    let swap = "{ kind = \"device\", device = \"ufs\", size = \"64MiB\" }";
+    let (mut machine, _) = script.end(&spec(&with_swap(swap)), "after");
+    let used = machine.world.swap.used();
+    let folios = machine.lru.folios_mut();
+    let copied = |id: &FolioId| folios[*id].is_mapped() && folios[*id].flags.has(Bit::SWAPCACHE);
+    let folio = (0..1024).map(FolioId).find(copied).expect("a page that was swapped in");
+    machine.world.drop_swap_copy(folios, folio);
+    assert_eq!(machine.world.swap.used(), used, "there is room");
+    machine.world.memcgs.limits_mut(MemcgId(1)).swap_max = used;
+    machine.world.drop_swap_copy(folios, folio);
+    assert_eq!(machine.world.swap.used(), used - 1);
+    assert!(folios[folio].flags.has(Bit::DIRTY), "the page in memory is the only one");
+}

@@ -226,6 +226,21 @@ fn p08_makes_lazily_freed_memory_reclaimable_without_io() {
     }
 }
 
+/// Spec §5.6: with "activate" a swap slot may go.
+#[test]
+fn the_copy_in_swap_of_an_activated_folio_may_go() {
+    for (outcome, offered) in [(Outcome::Pinned, true), (Outcome::Busy, false)] {
+        let (mut world, g) = group("after");
+        let folio = world.unlisted(FolioKind::Anon, g, NORMAL, 0);
+        world.lru.folios_mut()[folio].flags.set(Bit::SWAPCACHE);
+        world.lru.add(folio, Entry::Plain);
+        world.toy.script.insert(folio, outcome);
+        world.evict(g, 1);
+        let want: &[FolioId] = if offered { &[folio] } else { &[] };
+        assert_eq!(world.toy.copies_offered, want, "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_survivor_is_not_put_back_into_the_oldest_generation() {
     let (mut world, g) = group("after");

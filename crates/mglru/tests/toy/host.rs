@@ -114,6 +114,10 @@ impl Host for Toy {
         }
     }
 
+    fn drop_swap_copy(&mut self, _folios: &mut Folios, folio: FolioId) {
+        self.copies_offered.push(folio);
+    }
+
     fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {
         (node == NODE && self.slow_room.is_some()).then_some(NodeId(1))
     }

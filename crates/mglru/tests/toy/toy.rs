@@ -131,6 +131,8 @@ pub struct Toy {
     pub walked: Vec<(MmId, Va)>,
     /// Folios whose reverse map was walked, in order.
     pub rmap_walks: Vec<FolioId>,
+    /// Folios whose copy in swap might go.
+    pub copies_offered: Vec<FolioId>,
     /// Free pages of the second node, slower memory for the first; `None`: there is none.
     pub slow_room: Option<u64>,
     /// State of the random numbers; 0: every answer is 0.
@@ -160,6 +162,7 @@ impl Default for Toy {
             contended: BTreeSet::new(),
             walked: Vec::new(),
             rmap_walks: Vec::new(),
+            copies_offered: Vec::new(),
             slow_room: None,
             random: 0,
         }
