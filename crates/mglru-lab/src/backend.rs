@@ -3,6 +3,7 @@
 
 pub(crate) mod kernel;
 pub mod mock;
+mod pager;
 mod sim;
 pub(crate) mod workload;
 
@@ -113,7 +114,7 @@ pub fn by_name(name: &str) -> Result<&'static dyn Backend, Error> {
         "sim" => Ok(&sim::Sim),
         "mock" => Ok(&mock::Mock),
         "kernel" => Ok(&kernel::Kernel),
-        "pager" => Err(Error::Request(format!("backend {name}: not part of this build"))),
+        "pager" => Ok(&pager::Pager),
         _ => Err(Error::Request(format!(
             "--backend {name}: unknown{}",
             crate::error::did_you_mean(name, NAMES)

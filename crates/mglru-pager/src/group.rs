@@ -253,7 +253,7 @@ impl Group {
         self.map_backing(len, Backing::Store(store)).map(MappingMut::new)
     }
 
-    fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
+    pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
         let nr_pages = u32::try_from(len.div_ceil(PAGE)).ok().filter(|&n| n > 0 && n < u32::MAX);
         let Some(nr_pages) = nr_pages else {
             let takes = "1 byte to 16 TiB".into();

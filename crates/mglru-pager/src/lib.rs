@@ -30,6 +30,7 @@ mod pages;
 mod policy;
 mod probe;
 mod round_trip;
+mod shared;
 mod store;
 mod swap;
 #[allow(unsafe_code)]
@@ -41,5 +42,6 @@ pub use mapping::{Advice, FaultStat, Mapping, MappingMut, Pin};
 pub use pager::{Pager, PagerOptions};
 pub use probe::{Fact, probe};
 pub use round_trip::raw_round_trip;
+pub use shared::SharedMapping;
 pub use store::{FileStore, Queue, Store};
 pub use swap::{Codec, SwapOptions};

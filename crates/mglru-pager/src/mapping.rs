@@ -57,7 +57,7 @@ impl Mapped {
         Self { inner, arena, len }
     }
 
-    fn start(&self) -> *mut u8 {
+    pub(crate) fn start(&self) -> *mut u8 {
         self.arena.view.as_ptr()
     }
 
@@ -85,7 +85,7 @@ impl Mapped {
         self.arena.take_error().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    fn flush(&self, range: &Range<usize>) -> Result<(), PagerError> {
+    pub(crate) fn flush(&self, range: &Range<usize>) -> Result<(), PagerError> {
         self.write_back(range)?;
         if let Backing::Store(store) = &self.arena.backing {
             store.sync()?;
@@ -93,7 +93,7 @@ impl Mapped {
         Ok(())
     }
 
-    fn advise(&self, advice: Advice, range: &Range<usize>) -> Result<(), PagerError> {
+    pub(crate) fn advise(&self, advice: Advice, range: &Range<usize>) -> Result<(), PagerError> {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);
         match advice {
             Advice::Normal => self.arena.set_access(Access::Normal),
@@ -113,7 +113,7 @@ impl Mapped {
         Ok(())
     }
 
-    fn pin(&self, range: &Range<usize>) -> Result<Pin<'_>, PagerError> {
+    pub(crate) fn pin(&self, range: &Range<usize>) -> Result<Pin<'_>, PagerError> {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);
         self.inner.shared.call(move |policy| policy.pin(id, first, n))?;
         let pin = Pin { mapped: self, first, n };
@@ -121,7 +121,21 @@ impl Mapped {
         Ok(pin)
     }
 
-    fn stat(&self) -> FaultStat {
+    pub(crate) fn discard(&self, range: &Range<usize>) -> Result<(), PagerError> {
+        let whole = range.start % PAGE == 0 && (range.end % PAGE == 0 || range.end == self.len);
+        if !whole {
+            let takes = format!("multiples of {PAGE}");
+            return Err(PagerError::OutOfRange { what: "range", got: range.start as u64, takes });
+        }
+        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        self.inner.shared.call(move |policy| policy.discard(id, first, n))?
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn stat(&self) -> FaultStat {
         let counters = &self.arena.counters;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         FaultStat {
@@ -273,12 +287,6 @@ impl MappingMut {
     /// # Errors
     /// The range is not whole pages of the mapping.
     pub fn discard_range(&mut self, range: Range<usize>) -> Result<(), PagerError> {
-        let whole = range.start % PAGE == 0 && (range.end % PAGE == 0 || range.end == self.len());
-        if !whole {
-            let takes = format!("multiples of {PAGE}");
-            return Err(PagerError::OutOfRange { what: "range", got: range.start as u64, takes });
-        }
-        let (id, (first, n)) = (self.mapped.arena.id, self.mapped.pages(&range)?);
-        self.mapped.inner.shared.call(move |policy| policy.discard(id, first, n))?
+        self.mapped.discard(&range)
     }
 }

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use mglru::Config;
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
-use mglru_workload::WorkloadSpec;
+use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
 use toml::Table;
 
@@ -66,12 +66,7 @@ impl Backend for Sim {
         let source = Source::parse(&sections.workload)?;
         let groups = groups(&sections.groups, &source)?;
         let machine = machine(&sections.machine, sections.scale, &groups)?;
-        let layout = source.build(ANY_SEED, sections.scale)?.layout();
-        let known: Vec<&str> = layout.groups.iter().map(|g| g.name.as_str()).collect();
-        if let Some(name) = groups.keys().find(|name| !known.contains(&name.as_str())) {
-            let problem = format!("the workload has no such group (it has: {})", known.join(", "));
-            return Err(KeyError::key(format!("groups.{name}"), problem));
-        }
+        let layout = check_groups(&groups, &source, sections.scale)?;
         let scale = sections.scale;
         if let Some(bound) = Bound::of(variant, &machine, &layout)? {
             return Ok(Arc::new(BoundJob { bound, source, scale }));
@@ -117,6 +112,21 @@ impl Job for BoundJob {
         }
         Ok(outcome)
     }
+}
+
+/// Every group with limits is one of the workload's; its layout.
+pub(super) fn check_groups(
+    groups: &IndexMap<String, GroupSpec>,
+    source: &Source,
+    scale: f64,
+) -> Result<Layout, KeyError> {
+    let layout = source.build(ANY_SEED, scale)?.layout();
+    let known: Vec<&str> = layout.groups.iter().map(|g| g.name.as_str()).collect();
+    if let Some(name) = groups.keys().find(|name| !known.contains(&name.as_str())) {
+        let problem = format!("the workload has no such group (it has: {})", known.join(", "));
+        return Err(KeyError::key(format!("groups.{name}"), problem));
+    }
+    Ok(layout)
 }
 
 /// The plan's limits with the one the workload itself sets.

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use super::{checked, raw};
 
@@ -65,6 +66,11 @@ impl Drop for Buffer {
         // SAFETY: the mapping is ours and borrowed by nobody.
         unsafe { raw::unmap(self.start, self.len) };
     }
+}
+
+/// A new, empty file in `folder` that has no name.
+pub fn unnamed(folder: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).open(folder)
 }
 
 /// The same file again, past the page cache if its file system can; as it is if not.

@@ -25,7 +25,7 @@ const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
 /// The record's part of a run.
-pub(super) fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
+pub(crate) fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
     let first = found.phases.iter().position(|phase| phase.name == RUN);
     let start = first.map(|at| &found.phases[at]);
     let after = found.phases.iter().skip(first.map_or(usize::MAX, |at| at + 1));

@@ -1,0 +1,99 @@
+//! Real memory as a backend: the workload's tasks are threads, its regions and files are arenas of
+//! one pager, its groups the pager's groups. Time is the clock's, so records are not repeatable
+//! to the byte; counters are those of the same policy core.
+//!
+//! | file | does |
+//! |---|---|
+//! | `desk` | opens pager, groups, files and regions |
+//! | `task` | carries a task's operations out |
+//! | `crew` | threads, barriers, marks, the end |
+//! | `tell` | what is told at a mark and at the end |
+
+mod crew;
+mod desk;
+mod task;
+mod tell;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use mglru::Config;
+use mglru_sim::MachineSpec;
+use mglru_workload::WorkloadSpec;
+use serde_json::Value as Json;
+
+use self::crew::Crew;
+use super::sim::{self, measured};
+use super::workload::Source;
+use super::{Backend, Job, Outcome, Progress, Sections};
+use crate::error::KeyError;
+use crate::policy;
+use crate::variant::Variant;
+
+/// How the policy learns which pages were used, as records tell it.
+const YOUNG_BITS: &str = "entries present since their run was last zapped (PAGEMAP_SCAN)";
+
+/// Real memory.
+pub struct Pager;
+
+struct PagerJob {
+    machine: MachineSpec,
+    config: Config,
+    source: Source,
+    scale: f64,
+}
+
+impl Backend for Pager {
+    fn name(&self) -> &'static str {
+        "pager"
+    }
+
+    fn variants(&self) -> Vec<(String, String)> {
+        policy::variants()
+    }
+
+    fn switches(&self) -> Vec<(String, String)> {
+        policy::keys()
+    }
+
+    fn workloads(&self) -> Vec<(String, String)> {
+        let kinds = WorkloadSpec::kinds().iter();
+        kinds.map(|(name, about)| (name.to_string(), about.to_string())).collect()
+    }
+
+    fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
+        let config = policy::config(&sections.reclaim, variant)?;
+        let source = Source::parse(&sections.workload)?;
+        let groups = sim::groups(&sections.groups, &source)?;
+        let machine = sim::machine(&sections.machine, sections.scale, &groups)?;
+        sim::check_groups(&groups, &source, sections.scale)?;
+        Ok(Arc::new(PagerJob { machine, config, source, scale: sections.scale }))
+    }
+}
+
+impl Job for PagerJob {
+    fn switches(&self) -> IndexMap<String, Json> {
+        policy::switches(&self.config)
+    }
+
+    fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
+        self.run_keeping(seed, progress, &std::env::temp_dir().join("run"))
+    }
+
+    /// Files of the workload have no names; they lie in the folder that records lie in.
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
+        let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
+        let edges = workload.latency_edges_ns();
+        let folder = files.parent().unwrap_or(Path::new("."));
+        let crew = Crew::new(&self.machine, self.config.clone(), workload, folder)?;
+        let found = crew.run(progress)?;
+        self.source.check_complete(&found)?;
+        let mut outcome = measured::outcome(&found, &edges)?;
+        outcome.custom.insert("young_bits".to_string(), Json::from(YOUNG_BITS));
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! What the pager tells at a mark and at the end, under the kernel's names.
+
+use mglru_pager::FaultStat;
+use mglru_sim::outcome::{Figures, GroupOutcome, Snapshot};
+
+use super::desk::Desk;
+
+/// `pgpgin` counts KiB.
+const KIB_PER_PAGE: u64 = 4;
+
+impl Desk {
+    /// Counters of all groups together, and each group.
+    pub fn snapshot(&self) -> Result<Snapshot, String> {
+        let mut groups = Vec::new();
+        for (name, group) in &self.groups {
+            let stat = group.stat().map_err(|e| e.to_string())?;
+            let lru_gen = group.lru_gen().map_err(|e| e.to_string())?;
+            groups.push(GroupOutcome {
+                name: name.clone(),
+                stat: stat.iter().collect(),
+                events: Default::default(),
+                pressure: Default::default(),
+                lru_gen,
+            });
+        }
+        let counters = counters(&self.faults(), &groups);
+        Ok(Snapshot { counters, groups })
+    }
+}
+
+fn counters(&[files, memory]: &[FaultStat; 2], groups: &[GroupOutcome]) -> Figures {
+    let mut counters = vec![
+        ("pgfault", files.missing + files.protect + memory.missing + memory.protect),
+        ("pgmajfault", files.major + memory.major),
+        ("pgpgin", KIB_PER_PAGE * (files.major + files.read_around)),
+        ("pswpin", memory.major + memory.read_around),
+        ("faults_throttled", files.throttled + memory.throttled),
+    ];
+    let sum = |name: &str| groups.iter().filter_map(|group| value(&group.stat, name)).sum();
+    counters
+        .extend(mglru::Counter::ALL.iter().map(|counter| (counter.name(), sum(counter.name()))));
+    counters
+}
+
+fn value(figures: &Figures, name: &str) -> Option<u64> {
+    figures.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}

@@ -1,0 +1,119 @@
+//! Memory that several threads use at a time. Every access is atomic, so no plain reference to it
+//! is ever given out, and it can be shared, flushed and discarded while it is in use.
+
+use std::fs::File;
+use std::io::Write;
+use std::ops::{Deref, Range};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::arena::Backing;
+use crate::error::PagerError;
+use crate::group::Group;
+use crate::mapping::{Advice, FaultStat, Mapped, Pin};
+use crate::store::FileStore;
+use crate::sys::direct;
+
+/// Bytes written at a time to a new file.
+const CHUNK: usize = 1 << 20;
+/// Byte that a new file is filled with.
+const FILLER: u8 = 0x5a;
+
+/// Words of eight bytes, shared between threads.
+pub struct SharedMapping {
+    mapped: Mapped,
+}
+
+impl Group {
+    /// Anonymous memory of `len` bytes, a multiple of 8, zeros at first.
+    ///
+    /// # Errors
+    /// As [`Group::map_anon`].
+    pub fn share_anon(&self, len: usize) -> Result<SharedMapping, PagerError> {
+        Ok(SharedMapping { mapped: self.map_backing(len, Backing::Anon)? })
+    }
+
+    /// A new file of `len` bytes in `folder`, written to the disk in full, that has no name: it is
+    /// nobody else's and gone with the mapping.
+    ///
+    /// # Errors
+    /// As [`Group::map_anon`]; the file cannot be made, or the disk is full.
+    pub fn share_scratch(&self, folder: &Path, len: usize) -> Result<SharedMapping, PagerError> {
+        let mut file = direct::unnamed(folder)?;
+        fill(&mut file, len)?;
+        let store = FileStore::new(&file, true)?;
+        Ok(SharedMapping { mapped: self.map_backing(len, Backing::Store(Arc::new(store)))? })
+    }
+}
+
+fn fill(file: &mut File, len: usize) -> std::io::Result<()> {
+    let chunk = vec![FILLER; CHUNK.min(len)];
+    let mut left = len;
+    while left > 0 {
+        let now = left.min(CHUNK);
+        file.write_all(&chunk[..now])?;
+        left -= now;
+    }
+    file.sync_all()
+}
+
+impl Deref for SharedMapping {
+    type Target = [AtomicU64];
+
+    #[allow(unsafe_code)]
+    fn deref(&self) -> &[AtomicU64] {
+        let (start, len) = (self.mapped.start(), self.mapped.len());
+        // SAFETY: the view starts at a page, is mapped for `len` bytes and more as long as `self`
+        // lives, and is reached through atomics only.
+        unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), len / 8) }
+    }
+}
+
+impl SharedMapping {
+    /// As [`MappingMut::flush_range`](crate::MappingMut::flush_range), bytes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn flush_range(&self, range: Range<usize>) -> Result<(), PagerError> {
+        self.mapped.flush(&range)
+    }
+
+    /// Returns when all stores made before are durable.
+    ///
+    /// # Errors
+    /// Something could not be written, since the last time this was asked.
+    pub fn flush(&self) -> Result<(), PagerError> {
+        self.mapped.flush(&(0..self.mapped.len()))
+    }
+
+    /// Drops the content of a range of bytes, whole pages: it reads as its store has it, or as
+    /// zeros.
+    ///
+    /// # Errors
+    /// The range is not whole pages of the mapping.
+    pub fn discard_range(&self, range: Range<usize>) -> Result<(), PagerError> {
+        self.mapped.discard(&range)
+    }
+
+    /// Says how all of it will be used.
+    ///
+    /// # Errors
+    /// Its pages cannot be read or written.
+    pub fn advise(&self, advice: Advice) -> Result<(), PagerError> {
+        self.mapped.advise(advice, &(0..self.mapped.len()))
+    }
+
+    /// Keeps a range of bytes resident for as long as the pin lives.
+    ///
+    /// # Errors
+    /// The range is not within the mapping, or there is no room for it.
+    pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, PagerError> {
+        self.mapped.pin(&range)
+    }
+
+    /// What its faults did.
+    pub fn stat(&self) -> FaultStat {
+        self.mapped.stat()
+    }
+}
