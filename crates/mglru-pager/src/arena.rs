@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::account::Account;
-use crate::pages::{Pages, Slot};
+use crate::children::Children;
+use crate::frames::Frames;
+use crate::pages::{Pages, Presence, Slot};
 use crate::store::Store;
 use crate::swap::Swap;
-use crate::sys::PAGE;
+use crate::sys::heap::{Staging, TABLE_SPAN};
 use crate::sys::memory::{Memory, View};
 use crate::sys::uffd::{Span, Uffd};
 use crate::sys::wake::Wake;
+use crate::sys::{PAGE, table};
 
 /// Events after which the policy is woken to take them.
 const INBOX: usize = 4096;
@@ -21,6 +24,8 @@ const INBOX: usize = 4096;
 pub enum Backing {
     /// Zeros at first, then swap.
     Anon,
+    /// As [`Self::Anon`], in private memory: what the program itself maps, drops and forks.
+    Heap(Arc<Children>),
     /// A file or whatever the caller made.
     Store(Arc<dyn Store>),
 }
@@ -44,6 +49,8 @@ pub enum Event {
     Filled,
     /// It became newer than its store.
     Dirtied,
+    /// The program gave it up.
+    Dropped,
 }
 
 /// What faults cost and did. Times are nanoseconds.
@@ -59,6 +66,37 @@ pub struct FaultCounters {
     pub throttled: AtomicU64,
     /// Pages read along with a missing one.
     pub read_around: AtomicU64,
+    /// Pages used again while they were staged.
+    pub rescued: AtomicU64,
+}
+
+/// Pages under one page table.
+const TABLE: usize = TABLE_SPAN / PAGE;
+
+/// The memory of an arena and its faults.
+struct Engine {
+    memory: Arc<dyn Frames>,
+    staging: Option<Arc<Staging>>,
+    view: View,
+    uffd: Uffd,
+}
+
+impl Engine {
+    /// A memfd, every entry protected (invariant I).
+    fn shared(len: usize) -> io::Result<Self> {
+        let memory = Memory::new(len as u64)?;
+        let (view, uffd) = (View::new(&memory, len)?, Uffd::open()?);
+        uffd.register(view.span())?;
+        uffd.protect(view.span())?;
+        Ok(Self { memory: Arc::new(memory), staging: None, view, uffd })
+    }
+
+    /// A reserve; what is opened of it is registered then.
+    fn private(len: usize) -> io::Result<Self> {
+        let staging = Arc::new(Staging::new(len)?);
+        let (view, uffd) = (View::reserved(len)?, Uffd::open_heap()?);
+        Ok(Self { memory: staging.clone(), staging: Some(staging), view, uffd })
+    }
 }
 
 /// One arena, shared by its fault handler, the policy thread and its owner.
@@ -74,11 +112,13 @@ pub struct Arena {
     /// The pager's swap.
     pub swap: Arc<Swap>,
     /// What is resident.
-    pub memory: Memory,
+    pub memory: Arc<dyn Frames>,
+    /// Of a heap: where its pages are before they are given back.
+    pub staging: Option<Arc<Staging>>,
+    /// Its faults. Closed before the view goes: nobody reads events any more.
+    pub uffd: Uffd,
     /// Where the program sees it.
     pub view: View,
-    /// Its faults.
-    pub uffd: Uffd,
     /// Wakes the handler.
     pub wake: Wake,
     /// Wakes the policy.
@@ -92,13 +132,15 @@ pub struct Arena {
     /// What faults did.
     pub counters: FaultCounters,
     access: AtomicU8,
+    /// Page tables that were ever filled.
+    tables: Box<[AtomicU8]>,
     /// Sticky I/O error, errno.
     error: AtomicU32,
     inbox: Mutex<Vec<(Event, u32)>>,
 }
 
 impl Arena {
-    /// An arena of `nr_pages`, nothing resident, every entry protected (invariant I).
+    /// An arena of `nr_pages`, nothing resident.
     pub fn new(
         id: u32,
         nr_pages: u32,
@@ -108,12 +150,11 @@ impl Arena {
         policy: Arc<Wake>,
     ) -> io::Result<Self> {
         let len = nr_pages as usize * PAGE;
-        let memory = Memory::new(len as u64)?;
-        let view = View::new(&memory, len)?;
-        let uffd = Uffd::open()?;
-        uffd.register(view.span())?;
-        uffd.protect(view.span())?;
-        let pages = Pages::new(nr_pages, matches!(backing, Backing::Anon));
+        let Engine { memory, staging, view, uffd } = match backing {
+            Backing::Heap(_) => Engine::private(len)?,
+            _ => Engine::shared(len)?,
+        };
+        let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)));
         Ok(Self {
             id,
             pages,
@@ -121,6 +162,7 @@ impl Arena {
             backing,
             swap,
             memory,
+            staging,
             view,
             uffd,
             wake: Wake::new()?,
@@ -130,6 +172,7 @@ impl Arena {
             closed: AtomicBool::new(false),
             counters: FaultCounters::default(),
             access: AtomicU8::new(0),
+            tables: table::bytes(len.div_ceil(TABLE_SPAN)),
             error: AtomicU32::new(0),
             inbox: Mutex::default(),
         })
@@ -137,12 +180,41 @@ impl Arena {
 
     /// Swap backs it.
     pub fn is_anon(&self) -> bool {
-        matches!(self.backing, Backing::Anon)
+        !matches!(self.backing, Backing::Store(_))
     }
 
-    /// Bytes of tables it takes: the pages' states and the policy's entries.
+    /// The program's own private memory.
+    pub fn is_heap(&self) -> bool {
+        self.staging.is_some()
+    }
+
+    /// A staged page whose content is nowhere else.
+    pub fn is_unsaved(&self, page: u32, presence: Presence) -> bool {
+        presence == Presence::Staged && self.pages.slot(page) == 0
+    }
+
+    /// Bytes of tables it takes from the start: the pages' states and the policy's entries. A
+    /// heap is mostly reserve and pays as it goes.
     pub fn table_bytes(&self) -> u64 {
-        self.pages.table_bytes() + u64::from(self.pages.len()) * size_of::<u64>() as u64
+        let entries = u64::from(self.pages.len()) * size_of::<u64>() as u64;
+        if self.is_heap() { 0 } else { self.pages.table_bytes() + entries }
+    }
+
+    /// A page is about to be filled: a heap pays for the tables that know it.
+    pub fn note_filled(&self, page: u32) {
+        let table = &self.tables[page as usize / TABLE];
+        if table.load(Ordering::Relaxed) == 0 && table.swap(1, Ordering::AcqRel) == 0 {
+            let per_page = self.pages.table_bytes() / u64::from(self.pages.len()) + 8;
+            let due = if self.is_heap() { per_page * TABLE as u64 } else { 0 };
+            self.account.charge_anyway(due);
+        }
+    }
+
+    /// Page tables that were ever filled, by the first page of each.
+    pub fn filled_tables(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
+        let filled = |table: &usize| self.tables[*table].load(Ordering::Acquire) != 0;
+        let tables = (from as usize / TABLE..self.tables.len()).filter(filled);
+        tables.map(|table| (table * TABLE) as u32)
     }
 
     /// Where a page lies in memory and in the store, bytes.
@@ -187,7 +259,14 @@ impl Arena {
     /// Frees a swap slot and what was charged for it.
     pub fn free_slot(&self, slot: Slot) {
         if slot != 0 {
-            self.account.uncharge(self.swap.free(slot));
+            self.give_up_slot(slot);
+        }
+    }
+
+    /// Gives one share of a slot up. A child of a fork may have another.
+    pub fn give_up_slot(&self, slot: Slot) {
+        if let Some(bytes) = self.swap.free(slot) {
+            self.account.uncharge(bytes);
             self.account.uncharge_swap();
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use mglru::Counter;
 
 use crate::account::{Account, Happened, NO_LIMIT, Setting};
-use crate::arena::Backing;
+use crate::arena::{Arena, Backing};
 use crate::error::PagerError;
 use crate::mapping::{Mapped, Mapping, MappingMut};
 use crate::pager::Inner;
@@ -254,15 +254,22 @@ impl Group {
     }
 
     pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
+        let arena = self.attach(len, backing)?;
+        Mapped::new(self.inner.clone(), arena, len)
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    pub(crate) fn attach(&self, len: usize, backing: Backing) -> Result<Arc<Arena>, PagerError> {
         let nr_pages = u32::try_from(len.div_ceil(PAGE)).ok().filter(|&n| n > 0 && n < u32::MAX);
         let Some(nr_pages) = nr_pages else {
             let takes = "1 byte to 16 TiB".into();
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
         let memcg = self.account.memcg;
-        let arena =
-            self.inner.shared.call(move |policy| policy.attach(nr_pages, backing, memcg))??;
-        Ok(Mapped::new(self.inner.clone(), arena, len))
+        self.inner.shared.call(move |policy| policy.attach(nr_pages, backing, memcg))?
     }
 }
 

@@ -4,6 +4,7 @@
 //! The kernel's message is a hint; the page's state, under its lock, decides.
 
 mod fill;
+mod heap;
 mod install;
 mod waiting;
 
@@ -11,17 +12,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::arena::Arena;
-use crate::own::as_own;
 use crate::pages::Presence;
 use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
-use crate::sys::uffd::Message;
-use crate::sys::wake;
+use crate::sys::uffd::{Fault, Message, Notice};
+use crate::sys::{thread, wake};
 
 use fill::Reading;
 use install::Installer;
@@ -43,6 +43,8 @@ const WATCH: Duration = Duration::from_secs(1);
 struct Touch {
     page: u32,
     write: bool,
+    /// It was there, protected.
+    protected: bool,
 }
 
 /// The handler's own state.
@@ -78,7 +80,7 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
     };
-    Builder::new().name("mglru-fault".into()).spawn(move || as_own(|| handler.run()))
+    thread::spawn("mglru-fault", move || handler.run())
 }
 
 impl Handler {
@@ -109,10 +111,19 @@ impl Handler {
     }
 
     fn serve(&mut self, message: &Message) {
-        let Some(fault) = message.fault() else { return };
-        let start = self.arena.view.address(0);
-        let page = ((fault.address - start) / PAGE as u64) as u32;
-        self.touched(Touch { page, write: fault.write });
+        match message.notice() {
+            Some(Notice::Fault(Fault { address, write, protected })) => {
+                let page = self.page_at(address);
+                self.touched(Touch { page, write, protected });
+            }
+            Some(Notice::Gone(span)) => self.gone(span),
+            Some(Notice::Fork(child)) => self.forked(child),
+            None => {}
+        }
+    }
+
+    fn page_at(&self, address: u64) -> u32 {
+        ((address - self.arena.view.address(0)) / PAGE as u64) as u32
     }
 
     /// Faults that waited try again.
@@ -131,10 +142,14 @@ impl Handler {
     }
 
     fn touched(&mut self, touch: Touch) {
-        let Touch { page, write } = touch;
+        let Touch { page, write, protected } = touch;
         match self.arena.pages.lock_or_wait(page) {
             None => self.installer.waiting.add(touch, Why::Lock),
             Some(Presence::Absent) => self.missing(touch),
+            Some(Presence::Staged) => self.rescue(touch),
+            Some(presence) if self.arena.is_heap() && !protected => {
+                self.fill_hole(touch, presence);
+            }
             Some(presence) if write && presence.is_resident() => {
                 self.installer.allow_store(page, presence);
             }

@@ -19,9 +19,12 @@
 
 mod account;
 mod arena;
+mod children;
 mod error;
+mod frames;
 mod group;
 mod handler;
+mod heap;
 pub mod launch;
 mod mapping;
 pub mod own;
@@ -29,6 +32,7 @@ mod pager;
 mod pages;
 mod policy;
 mod probe;
+mod region;
 mod round_trip;
 mod shared;
 mod store;
@@ -38,6 +42,7 @@ mod sys;
 
 pub use error::PagerError;
 pub use group::{Group, GroupStat, Limit};
+pub use heap::{ForkPolicy, Heap};
 pub use mapping::{Advice, FaultStat, Mapping, MappingMut, Pin};
 pub use pager::{Pager, PagerOptions};
 pub use probe::{Fact, probe};

@@ -7,9 +7,11 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 use crate::arena::{Access, Arena, Backing};
 use crate::error::PagerError;
+use crate::handler;
 use crate::pager::Inner;
 use crate::sys::PAGE;
 
@@ -43,6 +45,23 @@ pub struct FaultStat {
     pub throttled: u64,
     /// Pages read along with a missing one.
     pub read_around: u64,
+    /// Pages of a heap used again before they were evicted.
+    pub rescued: u64,
+}
+
+impl FaultStat {
+    pub(crate) fn of(arena: &Arena) -> Self {
+        let counters = &arena.counters;
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Self {
+            missing: get(&counters.missing),
+            major: get(&counters.major),
+            protect: get(&counters.protect),
+            throttled: get(&counters.throttled),
+            read_around: get(&counters.read_around),
+            rescued: get(&counters.rescued),
+        }
+    }
 }
 
 /// An arena and what keeps it served.
@@ -50,11 +69,17 @@ pub(crate) struct Mapped {
     inner: Arc<Inner>,
     arena: Arc<Arena>,
     len: usize,
+    served: Served,
 }
 
 impl Mapped {
-    pub(crate) fn new(inner: Arc<Inner>, arena: Arc<Arena>, len: usize) -> Self {
-        Self { inner, arena, len }
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        arena: Arc<Arena>,
+        len: usize,
+    ) -> Result<Self, PagerError> {
+        let served = Served::start(&inner, &arena)?;
+        Ok(Self { inner, arena, len, served })
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
@@ -136,15 +161,7 @@ impl Mapped {
     }
 
     pub(crate) fn stat(&self) -> FaultStat {
-        let counters = &self.arena.counters;
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        FaultStat {
-            missing: get(&counters.missing),
-            major: get(&counters.major),
-            protect: get(&counters.protect),
-            throttled: get(&counters.throttled),
-            read_around: get(&counters.read_around),
-        }
+        FaultStat::of(&self.arena)
     }
 }
 
@@ -152,6 +169,36 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // Errors stick to the mapping, which is gone: who wants to know flushes before.
         let _ = self.write_back(&(0..self.len));
+        self.served.end();
+    }
+}
+
+/// An arena with its handler at work.
+pub(crate) struct Served {
+    inner: Arc<Inner>,
+    arena: Arc<Arena>,
+    handler: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    pub(crate) fn start(inner: &Arc<Inner>, arena: &Arc<Arena>) -> Result<Self, PagerError> {
+        let mut served = Self { inner: inner.clone(), arena: arena.clone(), handler: None };
+        match handler::start(arena.clone()) {
+            Ok(handler) => served.handler = Some(handler),
+            Err(error) => {
+                served.end();
+                return Err(error.into());
+            }
+        }
+        Ok(served)
+    }
+
+    /// Ends the handler and takes the arena away.
+    pub(crate) fn end(&mut self) {
+        self.arena.closed.store(true, Ordering::Release);
+        self.arena.wake.ring();
+        // A handler that panicked has said so.
+        self.handler.take().map(JoinHandle::join);
         let id = self.arena.id;
         let _ = self.inner.shared.call(move |policy| policy.detach(id));
     }
@@ -210,7 +257,7 @@ macro_rules! both {
 
             /// What its faults did.
             pub fn stat(&self) -> FaultStat {
-                self.mapped.stat()
+                FaultStat::of(&self.mapped.arena)
             }
 
             /// Bytes that are resident, as the kernel counts them.

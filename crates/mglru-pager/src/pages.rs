@@ -10,11 +10,15 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use crate::sys::table;
+
 const STATE: u8 = 0b111;
 const LOCKED: u8 = 0x80;
 /// A fault waits for the lock.
 const WAITED: u8 = 0x40;
 const PINNED: u8 = 0x20;
+/// It was used again after it was staged.
+const YOUNG: u8 = 0x10;
 
 /// Where a page's content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub enum Presence {
     Dirty,
     /// Nowhere: its read failed or it found no room. Access is SIGBUS.
     Poisoned,
+    /// Of a heap: in memory, but taken from the program. Its content is saved if it has a slot.
+    Staged,
 }
 
 impl Presence {
@@ -36,6 +42,7 @@ impl Presence {
             Self::Clean => 1,
             Self::Dirty => 2,
             Self::Poisoned => 3,
+            Self::Staged => 4,
         }
     }
 
@@ -44,12 +51,18 @@ impl Presence {
             0 => Self::Absent,
             1 => Self::Clean,
             2 => Self::Dirty,
+            4 => Self::Staged,
             _ => Self::Poisoned,
         }
     }
 
     /// In memory.
     pub fn is_resident(self) -> bool {
+        matches!(self, Self::Clean | Self::Dirty | Self::Staged)
+    }
+
+    /// The program can use it without a fault, stores perhaps excepted.
+    pub fn is_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty)
     }
 }
@@ -60,18 +73,17 @@ pub type Slot = u32;
 /// The pages of one arena.
 #[derive(Debug)]
 pub struct Pages {
-    words: Vec<AtomicU8>,
+    words: Box<[AtomicU8]>,
     /// Of anonymous arenas: where an absent (or clean) page was swapped out to. Changed under the
     /// page's lock.
-    slots: Vec<AtomicU32>,
+    slots: Box<[AtomicU32]>,
 }
 
 impl Pages {
     /// `nr_pages` absent pages; with slots if they can be swapped.
     pub fn new(nr_pages: u32, swaps: bool) -> Self {
-        let words = (0..nr_pages).map(|_| AtomicU8::new(0)).collect();
-        let nr_slots = if swaps { nr_pages } else { 0 };
-        Self { words, slots: (0..nr_slots).map(|_| AtomicU32::new(0)).collect() }
+        let nr_slots = if swaps { nr_pages as usize } else { 0 };
+        Self { words: table::bytes(nr_pages as usize), slots: table::words(nr_slots) }
     }
 
     /// How many.
@@ -105,6 +117,23 @@ impl Pages {
         (before & PINNED != 0) != pinned
     }
 
+    /// It was used again.
+    pub fn set_young(&self, page: u32) {
+        self.word(page).fetch_or(YOUNG, Ordering::AcqRel);
+    }
+
+    /// Was it used again since this was last asked?
+    pub fn take_young(&self, page: u32) -> bool {
+        let word = self.word(page);
+        word.load(Ordering::Acquire) & YOUNG != 0
+            && word.fetch_and(!YOUNG, Ordering::AcqRel) & YOUNG != 0
+    }
+
+    /// Nothing is known of it: absent, not locked, never swapped.
+    pub fn is_blank(&self, page: u32) -> bool {
+        self.word(page).load(Ordering::Acquire) == 0 && self.slot(page) == 0
+    }
+
     /// Locks the page and tells where it is; `None`: somebody else holds it.
     pub fn try_lock(&self, page: u32) -> Option<Presence> {
         let before = self.word(page).fetch_or(LOCKED, Ordering::Acquire);
@@ -135,7 +164,7 @@ impl Pages {
     #[must_use]
     pub fn unlock(&self, page: u32, presence: Presence) -> bool {
         let bits = presence.bits();
-        let update = |word: u8| Some((word & PINNED) | bits);
+        let update = |word: u8| Some((word & (PINNED | YOUNG)) | bits);
         let before = self.word(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
         before.is_ok_and(|word| word & WAITED != 0)
     }

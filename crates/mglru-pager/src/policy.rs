@@ -11,6 +11,7 @@ mod flush;
 mod harvest;
 mod jobs;
 mod report;
+mod staging;
 mod world;
 mod writeback;
 
@@ -18,7 +19,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mglru::{Config, Entry, Lru, MemcgId, NodeId, Zone};
@@ -26,9 +27,9 @@ use mglru::{Config, Entry, Lru, MemcgId, NodeId, Zone};
 use crate::account::Account;
 use crate::arena::{Access, Event};
 use crate::error::PagerError;
-use crate::own::as_own;
 use crate::pages::Presence;
 use crate::swap::Swap;
+use crate::sys::thread;
 use crate::sys::wake::{self, Wake};
 
 use entries::Slotted;
@@ -115,8 +116,7 @@ pub fn start(
         posted: Vec::new(),
         next_sweep: SWEEP.as_nanos() as u64,
     };
-    let thread =
-        Builder::new().name("mglru-policy".into()).spawn(move || as_own(|| policy.run()))?;
+    let thread = thread::spawn("mglru-policy", move || policy.run())?;
     Ok((shared, thread))
 }
 
@@ -128,6 +128,7 @@ impl Policy {
             self.reap_writes();
             self.open_jobs();
             let reclaimed = self.step_jobs();
+            self.trim_staging();
             self.world.settle_slack();
             let wrote = self.flush();
             self.world.writer.submit();
@@ -168,6 +169,7 @@ impl Policy {
                 match event {
                     Event::Filled => self.filled(id, page),
                     Event::Dirtied => self.dirtied(id, page),
+                    Event::Dropped => self.dropped(id, page),
                 }
             }
         }

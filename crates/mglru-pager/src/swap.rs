@@ -157,15 +157,24 @@ impl Swap {
         self.held().slots.written(slot);
     }
 
-    /// Frees a slot. Bytes of the pool that were charged for it.
-    pub fn free(&self, slot: Slot) -> u64 {
+    /// A second owner of a slot, who frees it too.
+    pub fn share(&self, slot: Slot) -> Slot {
+        self.held().slots.share(slot);
+        slot
+    }
+
+    /// Frees a slot. If nobody else has a share of it: the bytes of the pool that were charged.
+    pub fn free(&self, slot: Slot) -> Option<u64> {
         let mut held = self.held();
+        if !held.slots.unshare(slot) {
+            return None;
+        }
         match held.slots.free(slot) {
             Some(object) => {
                 held.pool.free(object);
-                object.size()
+                Some(object.size())
             }
-            None => 0,
+            None => Some(0),
         }
     }
 
@@ -230,9 +239,23 @@ mod tests {
             assert_eq!(out, text);
             assert_eq!(swap.load(raw, &mut out, &mut scratch), Loaded::Content);
             assert_eq!(out, noise(3));
-            assert_eq!(swap.free(raw), PAGE as u64);
+            assert_eq!(swap.free(raw), Some(PAGE as u64));
             assert_eq!(swap.store(&page(|_| 0), &mut scratch), Stored::Zeros);
         }
+    }
+
+    #[test]
+    fn a_shared_slot_stays_until_its_last_owner_is_gone() {
+        let swap = Swap::new(&SwapOptions::in_memory(1 << 20)).unwrap();
+        let (mut scratch, mut out) = (Vec::new(), vec![7; PAGE]);
+        let (slot, size) = pooled(swap.store(&noise(1), &mut scratch));
+        assert_eq!(swap.share(swap.share(slot)), slot);
+        assert_eq!((swap.free(slot), swap.free(slot)), (None, None));
+        let (other, _) = pooled(swap.store(&noise(2), &mut scratch));
+        assert_ne!(slot, other);
+        assert_eq!(swap.load(slot, &mut out, &mut scratch), Loaded::Content);
+        assert_eq!(out, noise(1));
+        assert_eq!(swap.free(slot), Some(size));
     }
 
     #[test]
@@ -250,7 +273,7 @@ mod tests {
         let Stored::ToWrite(other) = swap.store(&noise(6), &mut scratch) else { panic!("to file") };
         assert_ne!(swap.offset(slot), swap.offset(other));
         assert_eq!(swap.store(&noise(7), &mut scratch), Stored::Full);
-        assert_eq!(swap.free(pooled(first).0), PAGE as u64);
+        assert_eq!(swap.free(pooled(first).0), Some(PAGE as u64));
         pooled(swap.store(&noise(8), &mut scratch));
     }
 

@@ -3,11 +3,15 @@
 
 pub mod clock;
 pub mod direct;
+pub mod heap;
 pub mod memory;
 pub mod pagemap;
 pub mod raw;
 pub mod ring;
+pub mod table;
+pub mod thread;
 pub mod uffd;
+mod uffd_abi;
 pub mod wake;
 
 use std::io;

@@ -22,9 +22,28 @@ pub(super) struct Reading {
     nr_pages: u32,
     /// Of a page from the swap file.
     slot: Option<Slot>,
+    /// The program gave the page up meanwhile.
+    dropped: bool,
+}
+
+impl Reading {
+    /// The program gave the page up.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.dropped
+    }
 }
 
 impl Handler {
+    /// The read under way of a page of swap.
+    pub(super) fn reading_of(&mut self, page: u32) -> Option<&mut Reading> {
+        self.reading.iter_mut().flatten().find(|reading| reading.first == page)
+    }
+
+    /// The program gave up a page that is being read.
+    pub(super) fn drop_reading(&mut self, page: u32) {
+        self.reading_of(page).expect("it is being read").dropped = true;
+    }
+
     /// The touched page is locked and absent.
     pub(super) fn missing(&mut self, touch: Touch) {
         let arena = self.arena.clone();
@@ -32,9 +51,10 @@ impl Handler {
             return self.starve(full, touch);
         }
         self.wake_policy_if_low();
+        arena.note_filled(touch.page);
         arena.counters.missing.fetch_add(1, Ordering::Relaxed);
         match &arena.backing {
-            Backing::Anon => self.missing_anon(&arena, touch),
+            Backing::Anon | Backing::Heap(_) => self.missing_anon(&arena, touch),
             Backing::Store(store) => self.missing_stored(store, touch),
         }
     }
@@ -67,11 +87,8 @@ impl Handler {
         }
         arena.counters.major.fetch_add(1, Ordering::Relaxed);
         match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
-            Loaded::Content => {
-                // The pool's copy would only take room: the page is all there is from now on.
-                arena.free_slot(arena.pages.set_slot(touch.page, 0));
-                self.installer.install(touch.page, &self.page, Presence::Dirty);
-            }
+            // The pool's copy would only take room: the page is all there is from now on.
+            Loaded::Content => self.installer.install(touch.page, &self.page, Presence::Dirty),
             Loaded::ToRead(offset) => self.read_swap_file(arena, touch, slot, offset),
         }
     }
@@ -80,7 +97,8 @@ impl Handler {
         let Some(buffer) = self.ring.take() else { return self.wait_for_buffer(touch) };
         let file = arena.swap.file().expect("the slot is in the file");
         self.ring.read(file.as_fd(), buffer, PAGE, offset);
-        let reading = Reading { touch, first: touch.page, nr_pages: 1, slot: Some(slot) };
+        let reading =
+            Reading { touch, first: touch.page, nr_pages: 1, slot: Some(slot), dropped: false };
         self.reading[buffer.index()] = Some(reading);
     }
 
@@ -98,7 +116,8 @@ impl Handler {
         let (first, nr_pages) = (around.start, around.len() as u32);
         let offset = queue.base + self.arena.offset(first);
         self.ring.read(queue.fd, buffer, nr_pages as usize * PAGE, offset);
-        self.reading[buffer.index()] = Some(Reading { touch, first, nr_pages, slot: None });
+        let reading = Reading { touch, first, nr_pages, slot: None, dropped: false };
+        self.reading[buffer.index()] = Some(reading);
     }
 
     fn wait_for_buffer(&mut self, touch: Touch) {
@@ -171,9 +190,9 @@ impl Handler {
     }
 
     fn install_all(&mut self, reading: &Reading, buffer: BufferId) {
-        let Reading { touch, first, nr_pages, slot } = *reading;
-        if slot.is_some() && touch.write {
-            self.arena.free_slot(self.arena.pages.set_slot(touch.page, 0));
+        let Reading { touch, first, nr_pages, .. } = *reading;
+        if reading.dropped {
+            return self.installer.give_up_dropped(touch.page);
         }
         let bytes = self.ring.bytes(buffer);
         let at = |page: u32| &bytes[(page - first) as usize * PAGE..][..PAGE];
@@ -185,6 +204,9 @@ impl Handler {
 
     fn drop_all(&mut self, reading: &Reading, error: &io::Error) {
         let Reading { touch, first, nr_pages, .. } = *reading;
+        if reading.dropped {
+            return self.installer.give_up_dropped(touch.page);
+        }
         for page in (first..first + nr_pages).filter(|&page| page != touch.page) {
             self.installer.give_up(page);
         }

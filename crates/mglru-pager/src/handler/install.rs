@@ -10,6 +10,7 @@ use crate::arena::{Arena, Event};
 use crate::pages::Presence;
 use crate::sys::direct::Buffer;
 use crate::sys::raw;
+use crate::sys::uffd::is_again;
 
 /// What installs the pages of one arena.
 pub(super) struct Installer {
@@ -26,30 +27,54 @@ impl Installer {
         self.arena.pages.set(page, presence);
         match self.arena.uffd.copy(self.arena.view.address(page), content, protect) {
             Ok(()) => self.filled(page, presence),
-            Err(error) => self.failed(page, &error),
+            Err(error) => self.not_installed(page, &error),
+        }
+    }
+
+    /// A heap changes under way: until its events are read nothing can be installed, and what the
+    /// program unmapped cannot be at all.
+    fn not_installed(&mut self, page: u32, error: &io::Error) {
+        if self.arena.is_heap() {
+            self.give_up(page);
+            return self.try_again(page, error);
+        }
+        self.failed(page, error);
+    }
+
+    /// Whoever waits for the page faults again: now, or once the heap's events are read.
+    pub(super) fn try_again(&mut self, page: u32, error: &io::Error) {
+        if is_again(error) {
+            self.waiting.add(Touch { page, write: false, protected: false }, Why::Change);
+            self.waiting.set_due();
+        } else {
+            self.wake(page);
         }
     }
 
     /// As [`Self::install`], for a page that never held anything.
     pub(super) fn install_zeros(&mut self, touch: Touch) {
-        let Touch { page, write } = touch;
+        let Touch { page, write, .. } = touch;
         self.arena.pages.set(page, touch.presence());
         match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {
             Ok(()) => self.filled(page, touch.presence()),
-            Err(error) => self.failed(page, &error),
+            Err(error) => self.not_installed(page, &error),
         }
     }
 
     /// Makes a neighbour resident without mapping it, so that its first access is seen as one.
     /// Its marker keeps it protected.
     pub(super) fn install_unmapped(&mut self, page: u32, content: &[u8]) {
-        match self.arena.memory.write(self.arena.offset(page), content) {
+        match self.arena.memory.fill(self.arena.offset(page), content) {
             Ok(()) => self.filled(page, Presence::Clean),
             Err(_) => self.give_up(page),
         }
     }
 
+    /// What was swapped in to be written is no longer what swap holds.
     fn filled(&mut self, page: u32, presence: Presence) {
+        if presence == Presence::Dirty && self.arena.is_anon() {
+            self.arena.free_slot(self.arena.pages.set_slot(page, 0));
+        }
         self.unlock(page, presence);
         self.arena.post(Event::Filled, page);
     }
@@ -63,12 +88,16 @@ impl Installer {
     /// The first store to a clean page, or another thread's while that was being served. The page
     /// is dirty before the store can happen.
     pub(super) fn allow_store(&mut self, page: u32, was: Presence) {
-        let arena = &self.arena;
+        let arena = self.arena.clone();
         arena.pages.set(page, Presence::Dirty);
+        if let Err(error) = arena.uffd.unprotect(arena.view.pages(page, 1)) {
+            assert!(arena.is_heap(), "an arena's page: {error}");
+            self.unlock(page, was);
+            return self.try_again(page, &error);
+        }
         if was == Presence::Clean && arena.is_anon() {
             arena.free_slot(arena.pages.set_slot(page, 0));
         }
-        arena.uffd.unprotect(arena.view.pages(page, 1)).expect("an arena's page");
         if was == Presence::Clean {
             arena.counters.protect.fetch_add(1, Ordering::Relaxed);
             arena.post(Event::Dirtied, page);
@@ -83,7 +112,9 @@ impl Installer {
     }
 
     pub(super) fn wake(&self, page: u32) {
-        self.arena.uffd.wake(self.arena.view.pages(page, 1)).expect("an arena's page");
+        let woken = self.arena.uffd.wake(self.arena.view.pages(page, 1));
+        // What the program unmapped meanwhile has nobody waiting.
+        assert!(woken.is_ok() || self.arena.is_heap(), "an arena's page");
     }
 
     /// There is no room for the page and there will be none: access is SIGBUS.
@@ -111,6 +142,10 @@ impl Installer {
     /// is told and stopped: zeros in place of data would be a lie.
     fn poison(&self, page: u32) -> Presence {
         if let Err(error) = self.arena.uffd.poison(self.arena.view.pages(page, 1)) {
+            if self.arena.is_heap() {
+                // It changes, or was unmapped: whoever comes back meets the same error.
+                return Presence::Absent;
+            }
             raw::say(&format!("page {page} is lost and cannot be poisoned: {error}"));
             std::process::abort();
         }

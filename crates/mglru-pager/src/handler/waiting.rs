@@ -18,6 +18,8 @@ pub(super) enum Why {
     Room,
     /// All buffers are in use.
     Buffer,
+    /// The address space changes; its events must be read first.
+    Change,
 }
 
 #[derive(Clone, Copy, Debug)]

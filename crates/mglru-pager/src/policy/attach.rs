@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mglru::host::{Eviction, Outcome};
 use mglru::{Bit, Entry, FolioId, MemcgId};
@@ -36,7 +35,8 @@ impl Policy {
         &self.world.accounts
     }
 
-    /// A new arena, served from now on.
+    /// A new arena; the caller starts its handler. (A thread is not started from here: under
+    /// `mglru exec` the C library would allocate for it in memory that this thread reclaims.)
     ///
     /// # Errors
     /// The group has no room for its tables, or the kernel refuses.
@@ -52,7 +52,6 @@ impl Policy {
         let arena = Arc::new(Arena::new(id, nr_pages, backing, account.clone(), swap, policy)?);
         let overhead = arena.table_bytes() + handler::buffer_bytes(&arena);
         account.try_charge(overhead).map_err(|full| PagerError::NoRoom(full.path.clone()))?;
-        let handler = handler::start(arena.clone()).inspect_err(|_| account.uncharge(overhead))?;
         let mm = self.lru.add_mm(memcg);
         debug_assert_eq!(mm.index(), self.world.mms.len());
         self.world.mms.push(id);
@@ -60,7 +59,6 @@ impl Policy {
             arena: arena.clone(),
             entries: Entries::new(nr_pages),
             mm,
-            handler: Some(handler),
             pins: BTreeMap::new(),
             overhead,
         }));
@@ -71,16 +69,10 @@ impl Policy {
         &self.world.swap
     }
 
-    /// Takes an arena away. What was dirty and not flushed is lost.
+    /// Takes an arena away, whose handler has ended. What was dirty and not flushed is lost.
     pub(crate) fn detach(&mut self, id: u32) {
         self.wait_for_writes(id);
         let arena = self.world.attached(id).arena.clone();
-        arena.closed.store(true, Ordering::Release);
-        arena.wake.ring();
-        if let Some(handler) = self.world.attached_mut(id).handler.take() {
-            // A handler that panicked has said so.
-            let _ = handler.join();
-        }
         self.learn();
         for page in 0..arena.pages.len() {
             self.forget(&arena, page);
@@ -110,7 +102,7 @@ impl Policy {
         }
     }
 
-    fn drop_folio(&mut self, id: u32, page: u32) {
+    pub(super) fn drop_folio(&mut self, id: u32, page: u32) {
         if let Some(folio) = self.world.attached(id).entries.folio(page) {
             self.lru.remove(folio);
             self.lru.free_folio(folio);
@@ -145,7 +137,7 @@ impl Policy {
         }
         if presence != Presence::Absent {
             arena.uffd.protect(view)?;
-            arena.memory.punch(arena.span(page, 1))?;
+            arena.memory.release(arena.span(page, 1))?;
         }
         self.forget(arena, page);
         unlock(arena, page, Presence::Absent);

@@ -7,6 +7,9 @@
 //! 5. absent, unlocked: who waits reloads what 3 kept.
 //!
 //! A store before 2 is in what 3 reads; one after it is made to what 5 reloads.
+//!
+//! A heap's pages are moved to staging instead of 2 and are done with for now; 3 to 5 come when
+//! reclaim meets them again (`staging`).
 
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
@@ -25,11 +28,11 @@ const TOGETHER: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
     arena: u32,
-    page: u32,
+    pub(super) page: u32,
     presence: Presence,
     /// Its place in the batch.
     nth: usize,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
 }
 
 impl World {
@@ -40,7 +43,8 @@ impl World {
             let [arena, page] = folios[eviction.folio].owner;
             match self.lock_victim(arena, page, eviction.may_write) {
                 Ok(presence) => {
-                    let outcome = Outcome::Ready { wrote: presence == Presence::Dirty };
+                    let wrote = presence == Presence::Dirty;
+                    let outcome = Outcome::Ready { wrote };
                     victims.push(Victim { arena, page, presence, nth, outcome });
                 }
                 Err(outcome) => eviction.outcome = outcome,
@@ -48,6 +52,7 @@ impl World {
         }
         victims.sort_unstable_by_key(|v| (v.arena, v.page));
         for some in victims.chunks_mut(TOGETHER) {
+            self.stage_mapped(some);
             self.protect_dirty(some);
             some.iter_mut().for_each(|victim| self.save(victim));
             self.release_runs(some);
@@ -64,13 +69,14 @@ impl World {
     fn lock_victim(&mut self, id: u32, page: u32, may_write: bool) -> Result<Presence, Outcome> {
         let arena = self.attached(id).arena.clone();
         let Some(presence) = arena.pages.try_lock(page) else { return Err(Outcome::Busy) };
+        let unsaved = presence == Presence::Dirty || arena.is_unsaved(page, presence);
         let dirty_file = presence == Presence::Dirty && !arena.is_anon();
         let refused = if arena.pages.is_pinned(page) {
             Outcome::Pinned
         } else if dirty_file {
             self.met_dirty.push((id, page));
             Outcome::Dirty
-        } else if presence == Presence::Dirty && !may_write || !presence.is_resident() {
+        } else if unsaved && !may_write || !presence.is_resident() {
             Outcome::Busy
         } else {
             return Ok(presence);
@@ -82,19 +88,37 @@ impl World {
     /// Step 2, a run at a time: they were zapped when they were judged, so this rarely costs a
     /// TLB flush.
     fn protect_dirty(&self, victims: &[Victim]) {
-        let dirty = |v: &&Victim| v.presence == Presence::Dirty;
+        let dirty = |v: &&Victim| v.presence == Presence::Dirty && !self.is_heap(v);
         for run in runs(victims.iter().filter(dirty)) {
             let arena = &self.attached(run.arena).arena;
             arena.uffd.protect(arena.view.pages(run.first, run.n)).expect("an arena's pages");
         }
     }
 
+    fn is_heap(&self, victim: &Victim) -> bool {
+        self.attached(victim.arena).arena.is_heap()
+    }
+
+    /// What is mapped of heaps goes to staging.
+    fn stage_mapped(&mut self, victims: &mut [Victim]) {
+        let runs: Vec<Run> =
+            runs(victims.iter().filter(|v| v.presence.is_mapped() && self.is_heap(v))).collect();
+        for run in runs {
+            let arena = self.attached(run.arena).arena.clone();
+            let first = victims.iter().position(|v| (v.arena, v.page) == (run.arena, run.first));
+            let first = first.expect("the run is of these victims");
+            self.stage(&arena, &mut victims[first..][..run.n as usize]);
+        }
+    }
+
     /// Step 3. Only anonymous pages come here dirty.
     fn save(&mut self, victim: &mut Victim) {
-        if victim.presence != Presence::Dirty {
+        let arena = self.attached(victim.arena).arena.clone();
+        let staged = arena.is_unsaved(victim.page, victim.presence);
+        let dirty = victim.presence == Presence::Dirty && !arena.is_heap();
+        if !(staged || dirty) {
             return;
         }
-        let arena = self.attached(victim.arena).arena.clone();
         let offset = arena.offset(victim.page);
         if arena.memory.read(offset, &mut self.page).is_err() {
             victim.outcome = Outcome::Busy;
@@ -146,7 +170,7 @@ impl World {
         let ready = |v: &&Victim| matches!(v.outcome, Outcome::Ready { .. });
         for run in runs(victims.iter().filter(ready)) {
             let arena = &self.attached(run.arena).arena;
-            arena.memory.punch(arena.span(run.first, run.n)).expect("an arena's pages");
+            arena.memory.release(arena.span(run.first, run.n)).expect("an arena's pages");
         }
     }
 
@@ -160,6 +184,7 @@ impl World {
                 folio.mapcount = 0;
                 Presence::Absent
             }
+            Outcome::WriteQueued if arena.is_heap() => Presence::Staged,
             Outcome::WriteQueued => Presence::Clean,
             _ => victim.presence,
         };

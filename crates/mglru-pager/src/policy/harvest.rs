@@ -1,5 +1,6 @@
 //! Accessed bits. An entry that is present was used since its run was last zapped; zapping the
-//! run clears the bits, and the kernel itself maps what is used again.
+//! run clears the bits, and the kernel itself maps what is used again. Of a heap only this is
+//! known: that a staged page was rescued.
 
 use std::ops::Range;
 
@@ -28,6 +29,11 @@ impl World {
             return;
         }
         let young = &mut out.young;
+        if attached.arena.is_heap() {
+            let used = run.filter(|&page| attached.arena.pages.take_young(page));
+            used.for_each(|page| push_young(attached, page, lruvec, folios, young));
+            return;
+        }
         let present = self.take_present(attached, run, |page| {
             push_young(attached, page, lruvec, folios, young);
         });
@@ -46,6 +52,10 @@ impl World {
     ) {
         let [id, page] = folios[folio].owner;
         let attached = self.attached(id);
+        if attached.arena.is_heap() {
+            out.referenced = u32::from(attached.arena.pages.take_young(page));
+            return;
+        }
         let run = window_around(page, window.entries, attached.arena.pages.len());
         if !self.is_present(attached, page) {
             return;

@@ -157,6 +157,7 @@ impl Policy {
     /// A reclaim call came back: is it enough, or is another wanted?
     fn call_ended(&mut self, job: &mut Job, reclaimed: u64) -> bool {
         let room = job.has_room();
+        let heaps = !room && reclaimed == 0 && self.waits_for_heaps();
         let over = match &mut job.purpose {
             Purpose::Requested(reply) => {
                 // Who asked may have given up; the pages are reclaimed all the same.
@@ -164,9 +165,13 @@ impl Policy {
                 return true;
             }
             Purpose::Background => {
-                reclaimed == 0 || job.account.usage() <= job.account.background_until()
+                reclaimed == 0 && !heaps || job.account.usage() <= job.account.background_until()
             }
             // A write that ends may make room: that is no fruitless call.
+            Purpose::Direct(_) if heaps => {
+                job.asleep_until = self.world.clock.now() + 100_000;
+                false
+            }
             Purpose::Direct(_) if !room && self.world.writer.is_busy() => {
                 job.asleep_until = self.world.clock.now() + 10_000_000;
                 false

@@ -1,10 +1,9 @@
 //! The machine beneath the policy: arenas, their groups, swap and the clock; and the answers to
 //! what reclaim asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use mglru::host::{
     Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, Window,
@@ -32,7 +31,6 @@ pub(super) struct Attached {
     pub(super) arena: Arc<Arena>,
     pub(super) entries: Entries,
     pub(super) mm: MmId,
-    pub(super) handler: Option<JoinHandle<()>>,
     /// How often pages are pinned.
     pub(super) pins: BTreeMap<u32, u32>,
     /// What is charged besides its pages, bytes.
@@ -57,6 +55,8 @@ pub(super) struct World {
     pub(super) swap: Arc<Swap>,
     pub(super) writer: Writer,
     pub(super) pagemap: Pagemap,
+    /// Staged pages of heaps, the oldest first: (arena, page).
+    pub(super) staged: VecDeque<(u32, u32)>,
     /// Dirty file pages that reclaim met: (arena, page).
     pub(super) met_dirty: Vec<(u32, u32)>,
     pub(super) victims: Vec<Victim>,
@@ -77,6 +77,7 @@ impl World {
             swap,
             writer: Writer::new()?,
             pagemap: Pagemap::open()?,
+            staged: VecDeque::new(),
             met_dirty: Vec::new(),
             victims: Vec::new(),
             page: Buffer::new(PAGE)?,
@@ -160,7 +161,11 @@ impl Host for World {
         let attached = self.arenas[id as usize].as_ref()?;
         let end = attached.arena.offset(attached.arena.pages.len());
         let table = u64::from(TABLE) * PAGE as u64;
-        let at = from.0 - from.0 % table;
+        let first = (from.0.min(end) / PAGE as u64) as u32;
+        let at = match attached.arena.is_heap() {
+            true => attached.arena.offset(attached.arena.filled_tables(first).next()?),
+            false => from.0 - from.0 % table,
+        };
         (at < end).then(|| PmdView {
             at: Va(at),
             next: Va(at + table),

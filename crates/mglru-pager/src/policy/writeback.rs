@@ -249,7 +249,10 @@ impl Policy {
             if error.is_some() {
                 self.write_failed(&arena, page, writing.slot);
             }
-            if let Some(folio) = self.world.attached(arena.id).entries.folio(page) {
+            let folio = self.world.attached(arena.id).entries.folio(page);
+            // A heap's page may have been dropped meanwhile, and be another.
+            let written = |f: &mglru::FolioId| self.lru.folios()[*f].flags.has(Bit::WRITEBACK);
+            if let Some(folio) = folio.filter(written) {
                 self.lru.end_writeback(folio);
             }
         }
@@ -264,8 +267,8 @@ impl Policy {
                 None => std::hint::spin_loop(),
             }
         };
-        if let (Some(slot), Presence::Clean) = (slot, presence) {
-            debug_assert_eq!(arena.pages.slot(page), slot);
+        let unwritten = matches!(presence, Presence::Clean | Presence::Staged);
+        if slot.is_some_and(|slot| unwritten && arena.pages.slot(page) == slot) {
             arena.free_slot(arena.pages.set_slot(page, 0));
         }
         let after = if presence == Presence::Clean { Presence::Dirty } else { presence };

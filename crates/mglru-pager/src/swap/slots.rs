@@ -1,5 +1,7 @@
 //! Swap slots: names for swapped pages, 1 upwards, and the blocks of the swap file.
 
+use std::collections::BTreeMap;
+
 use super::pool::Object;
 use crate::pages::Slot;
 
@@ -39,6 +41,8 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Slots {
     places: Vec<Option<Place>>,
+    /// Shares of a slot beyond the first: of children of a fork. What a slot holds never changes.
+    shares: BTreeMap<Slot, u32>,
     free: Vec<Slot>,
     free_blocks: Vec<u32>,
     /// Blocks that were never used.
@@ -49,7 +53,7 @@ impl Slots {
     /// None taken; the file has so many blocks.
     pub fn new(blocks: u32) -> Self {
         let (places, free, free_blocks) = (vec![None], Vec::new(), Vec::new());
-        Self { places, free, free_blocks, fresh: 0..blocks }
+        Self { places, shares: BTreeMap::new(), free, free_blocks, fresh: 0..blocks }
     }
 
     /// Blocks nobody has.
@@ -87,6 +91,21 @@ impl Slots {
         } else {
             *state = Write::Done;
         }
+    }
+
+    /// One more owner.
+    pub fn share(&mut self, slot: Slot) {
+        *self.shares.entry(slot).or_default() += 1;
+    }
+
+    /// One owner less. True: it was the last, and the slot is to be freed.
+    pub fn unshare(&mut self, slot: Slot) -> bool {
+        match self.shares.get_mut(&slot) {
+            None => return true,
+            Some(1) => drop(self.shares.remove(&slot)),
+            Some(n) => *n -= 1,
+        }
+        false
     }
 
     /// Frees a slot, later if it is being written. The pool's object that it stood for.

@@ -69,6 +69,11 @@ impl View {
         Ok(view)
     }
 
+    /// Addresses that are reserved, not mapped.
+    pub fn reserved(len: usize) -> io::Result<Self> {
+        Ok(Self { start: super::heap::reserve(len)?, len })
+    }
+
     /// Its first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.start

@@ -23,6 +23,22 @@ pub fn map(
     answer(got).map(|start| start as *mut u8)
 }
 
+/// A new mapping in place of what is there.
+///
+/// # Safety
+/// Nobody uses what is there.
+pub unsafe fn map_over(
+    start: *mut u8,
+    len: usize,
+    prot: libc::c_int,
+    flags: libc::c_int,
+) -> io::Result<()> {
+    let flags = flags | libc::MAP_FIXED;
+    // SAFETY: as the caller promises.
+    let got = unsafe { libc::syscall(libc::SYS_mmap, start, len, prot, flags, -1, 0usize) };
+    answer(got).map(drop)
+}
+
 /// Takes a mapping away.
 ///
 /// # Safety

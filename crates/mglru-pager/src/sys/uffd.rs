@@ -1,12 +1,15 @@
 //! userfaultfd: features probed, faults read, pages installed and write-protected.
 //!
 //! Every call that installs or protects may be refused with EAGAIN while the address space
-//! changes, or be done in part; the wrappers go on until it is done.
+//! changes, or be done in part; the wrappers go on until it is done. A heap's userfaultfd is told
+//! of such changes, and they end only when that was read: there EAGAIN is `WouldBlock`, for the
+//! caller to read first.
 
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use super::uffd_abi::*;
 use super::{PAGE, checked, raw};
 
 /// Both kinds of write protection of shared memory, and what a fault was for.
@@ -20,25 +23,10 @@ pub const FEATURE_POISON: u64 = 1 << 14;
 pub const FEATURE_MOVE: u64 = 1 << 16;
 /// Children of a fork are reported.
 pub const FEATURE_EVENT_FORK: u64 = 1 << 1;
-
-const API: u64 = 0xAA;
-const IOC_NEW: libc::c_ulong = 0xAA00;
-const IOC_API: libc::c_ulong = 0xC018_AA3F;
-const IOC_REGISTER: libc::c_ulong = 0xC020_AA00;
-const IOC_WAKE: libc::c_ulong = 0x8010_AA02;
-const IOC_COPY: libc::c_ulong = 0xC028_AA03;
-const IOC_WRITEPROTECT: libc::c_ulong = 0xC018_AA06;
-const IOC_POISON: libc::c_ulong = 0xC020_AA08;
-
-const REGISTER_MISSING: u64 = 1;
-const REGISTER_WP: u64 = 2;
-const COPY_WP: u64 = 2;
-const PROTECT: u64 = 1;
-const UNPROTECT_DONT_WAKE: u64 = 2;
-const USER_MODE_ONLY: libc::c_int = 1;
-
-const EVENT_PAGEFAULT: u8 = 0x12;
-const FLAG_WRITE: u64 = 1;
+/// Memory that is dropped or unmapped is reported.
+const FEATURE_EVENTS_GONE: u64 = 1 << 3 | 1 << 6;
+/// What a heap needs.
+pub const FEATURES_HEAP: u64 = FEATURE_WP | FEATURE_MOVE | FEATURE_EVENT_FORK | FEATURE_EVENTS_GONE;
 
 /// A range of addresses.
 #[repr(C)]
@@ -48,42 +36,6 @@ pub struct Span {
     pub start: u64,
     /// Bytes.
     pub len: u64,
-}
-
-#[repr(C)]
-struct ApiArg {
-    api: u64,
-    features: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct RegisterArg {
-    span: Span,
-    mode: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct CopyArg {
-    dst: u64,
-    src: u64,
-    len: u64,
-    mode: u64,
-    copied: i64,
-}
-
-#[repr(C)]
-struct ProtectArg {
-    span: Span,
-    mode: u64,
-}
-
-#[repr(C)]
-struct PoisonArg {
-    span: Span,
-    mode: u64,
-    updated: i64,
 }
 
 /// A message of the kernel, as it is read.
@@ -104,14 +56,44 @@ pub struct Fault {
     pub address: u64,
     /// A store was tried.
     pub write: bool,
+    /// The page is there, protected.
+    pub protected: bool,
+}
+
+/// What a message says.
+#[derive(Debug)]
+pub enum Notice {
+    /// A page is missing, or protected.
+    Fault(Fault),
+    /// A child was forked; its faults arrive here.
+    Fork(Uffd),
+    /// The program dropped or unmapped a range.
+    Gone(Span),
 }
 
 impl Message {
     /// The fault it reports, if it reports one.
     pub fn fault(&self) -> Option<Fault> {
         let page = !(PAGE as u64 - 1);
-        let fault = Fault { address: self.address & page, write: self.flags & FLAG_WRITE != 0 };
+        let fault = Fault {
+            address: self.address & page,
+            write: self.flags & FLAG_WRITE != 0,
+            protected: self.flags & FLAG_WP != 0,
+        };
         (self.event == EVENT_PAGEFAULT).then_some(fault)
+    }
+
+    /// What it says. Asked once: a child's descriptor is handed over.
+    pub fn notice(&self) -> Option<Notice> {
+        match self.event {
+            EVENT_FORK => Some(Notice::Fork(Uffd::of_child(self.flags as libc::c_int))),
+            // The fields of these two are the first and the last address.
+            EVENT_REMOVE | EVENT_UNMAP => {
+                let (start, end) = (self.flags, self.address);
+                Some(Notice::Gone(Span { start, len: end - start }))
+            }
+            _ => self.fault().map(Notice::Fault),
+        }
     }
 }
 
@@ -121,6 +103,8 @@ pub struct Uffd {
     fd: OwnedFd,
     features: u64,
     kernel_faults: bool,
+    /// EAGAIN lasts until its events are read.
+    reports: bool,
 }
 
 impl Uffd {
@@ -138,7 +122,34 @@ impl Uffd {
         let (fd, kernel_faults) = open_fd()?;
         let features = FEATURES | offered & FEATURE_POISON;
         handshake(&fd, features)?;
-        Ok(Self { fd, features, kernel_faults })
+        Ok(Self { fd, features, kernel_faults, reports: false })
+    }
+
+    /// One for a heap: it also reports forks and what the program gives up.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; fork events need CAP_SYS_PTRACE.
+    pub fn open_heap() -> io::Result<Self> {
+        let features = FEATURES_HEAP | features()? & FEATURE_POISON;
+        let (fd, kernel_faults) = open_fd()?;
+        handshake(&fd, features)?;
+        Ok(Self { fd, features, kernel_faults, reports: true })
+    }
+
+    /// One that pages can be moved to.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; it needs Linux 6.8.
+    pub fn open_staging() -> io::Result<Self> {
+        let (fd, kernel_faults) = open_fd()?;
+        handshake(&fd, FEATURE_MOVE)?;
+        Ok(Self { fd, features: FEATURE_MOVE, kernel_faults, reports: false })
+    }
+
+    fn of_child(fd: libc::c_int) -> Self {
+        // SAFETY: the kernel made the descriptor for whoever read the message.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Self { fd, features: FEATURES_HEAP | FEATURE_POISON, kernel_faults: true, reports: true }
     }
 
     /// Faults of the kernel on behalf of the program (`read(2)` into a page) are served too.
@@ -148,7 +159,8 @@ impl Uffd {
 
     /// Asks to be told of missing pages and of stores to protected ones.
     pub fn register(&self, span: Span) -> io::Result<()> {
-        let mut arg = RegisterArg { span, mode: REGISTER_MISSING | REGISTER_WP, ioctls: 0 };
+        let protects = if self.features & FEATURE_WP != 0 { REGISTER_WP } else { 0 };
+        let mut arg = RegisterArg { span, mode: REGISTER_MISSING | protects, ioctls: 0 };
         self.call(IOC_REGISTER, &mut arg)
     }
 
@@ -171,13 +183,32 @@ impl Uffd {
             };
             match self.call(IOC_COPY, &mut arg) {
                 Ok(()) => done = content.len(),
-                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                Err(error) if is_again(&error) && !self.reports => {
                     done += arg.copied.max(0) as usize;
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Moves pages of private memory to where this is registered; stores to them end with it.
+    /// How many bytes were moved, and why no more: EBUSY, somebody holds the next page, a child
+    /// or a device; EINVAL, it is locked or may not be stored to; ENOENT, there is none.
+    pub fn take(&self, to: u64, from: Span) -> (u64, io::Result<()>) {
+        let mut done = 0;
+        while done < from.len {
+            let (dst, src, len) = (to + done, from.start + done, from.len - done);
+            let mut arg = MoveArg { dst, src, len, mode: 0, moved: 0 };
+            match self.call(IOC_MOVE, &mut arg) {
+                Ok(()) => done = from.len,
+                Err(error) if is_again(&error) && (arg.moved > 0 || !self.reports) => {
+                    done += arg.moved.max(0) as u64;
+                }
+                Err(error) => return (done, Err(error)),
+            }
+        }
+        (done, Ok(()))
     }
 
     /// Makes the first store to each page of the span a fault. Returns after the TLBs know.
@@ -201,7 +232,9 @@ impl Uffd {
         if self.features & FEATURE_POISON == 0 {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        self.set_protection(span, UNPROTECT_DONT_WAKE)?;
+        if !self.reports {
+            self.set_protection(span, UNPROTECT_DONT_WAKE)?;
+        }
         let mut arg = PoisonArg { span, mode: 0, updated: 0 };
         self.retry(IOC_POISON, &mut arg)
     }
@@ -229,7 +262,7 @@ impl Uffd {
     fn retry<T>(&self, request: libc::c_ulong, arg: &mut T) -> io::Result<()> {
         loop {
             match self.call(request, arg) {
-                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
+                Err(error) if is_again(&error) && !self.reports => {}
                 done => return done,
             }
         }
@@ -240,6 +273,11 @@ impl AsFd for Uffd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// The address space is changing, or the call was done in part.
+pub fn is_again(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EAGAIN)
 }
 
 /// The features this kernel offers.

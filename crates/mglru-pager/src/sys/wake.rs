@@ -51,12 +51,23 @@ impl AsFd for Wake {
 
 /// Sleeps until one of the descriptors can be read, or `at_most` is over.
 pub fn sleep<const N: usize>(on: [BorrowedFd<'_>; N], at_most: Option<Duration>) {
-    let mut fds =
-        on.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    sleep_on(&mut on.map(polled), at_most);
+}
+
+/// As [`sleep`], on any number of descriptors.
+pub fn sleep_any<'a>(on: impl Iterator<Item = BorrowedFd<'a>>, at_most: Option<Duration>) {
+    sleep_on(&mut on.map(polled).collect::<Vec<_>>(), at_most);
+}
+
+fn polled(fd: BorrowedFd<'_>) -> libc::pollfd {
+    libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
+}
+
+fn sleep_on(fds: &mut [libc::pollfd], at_most: Option<Duration>) {
     let round_up = |d: Duration| d.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
     let timeout = at_most.map_or(-1, round_up);
-    // SAFETY: the array is N long. Waking early is harmless: callers look again.
-    unsafe { libc::poll(fds.as_mut_ptr(), N as libc::nfds_t, timeout) };
+    // SAFETY: the slice is as long as it says. Waking early is harmless: callers look again.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
 }
 
 #[cfg(test)]

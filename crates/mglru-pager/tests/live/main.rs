@@ -6,6 +6,7 @@
 mod durability;
 mod faults;
 mod groups;
+mod heap;
 mod limits;
 mod stress;
 

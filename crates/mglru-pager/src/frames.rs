@@ -1,0 +1,68 @@
+//! The two engines that hold resident pages: a memfd, whose pages are taken away by punching
+//! holes, and private memory, whose pages are moved to staging first.
+//!
+//! The memfd can be seen through several views and sampled without a fault; private memory keeps
+//! its meaning across a fork and refuses to give up a page that a device or a child holds.
+
+use std::io;
+
+use crate::sys::PAGE;
+use crate::sys::heap::Staging;
+use crate::sys::memory::Memory;
+use crate::sys::uffd::Span;
+
+/// What holds an arena's resident pages. Offsets are bytes from the arena's start; the caller
+/// holds the locks of the pages, and no store reaches them: they are protected or staged.
+pub trait Frames: Send + Sync {
+    /// Copies resident pages.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Makes pages resident without mapping them, if it can.
+    fn fill(&self, offset: u64, content: &[u8]) -> io::Result<()>;
+
+    /// Gives pages back to the system.
+    fn release(&self, span: Span) -> io::Result<()>;
+
+    /// Bytes that are resident, as the kernel counts them, if it does.
+    fn resident(&self) -> io::Result<u64>;
+}
+
+impl Frames for Memory {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read(offset, out)
+    }
+
+    fn fill(&self, offset: u64, content: &[u8]) -> io::Result<()> {
+        self.write(offset, content)
+    }
+
+    fn release(&self, span: Span) -> io::Result<()> {
+        self.punch(span)
+    }
+
+    fn resident(&self) -> io::Result<u64> {
+        self.resident()
+    }
+}
+
+impl Frames for Staging {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        out.chunks_mut(PAGE).enumerate().for_each(|(nth, page)| {
+            page.copy_from_slice(self.page(offset + (nth * PAGE) as u64));
+        });
+        Ok(())
+    }
+
+    /// What is not mapped would be staged: nothing is gained.
+    fn fill(&self, _offset: u64, _content: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn release(&self, span: Span) -> io::Result<()> {
+        self.release(span)
+    }
+
+    fn resident(&self) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

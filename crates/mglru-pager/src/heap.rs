@@ -1,0 +1,153 @@
+//! Private anonymous memory for a whole program: what its `mmap` or its allocator asks for. It
+//! behaves as the kernel's own, across `madvise`, `mprotect`, `munmap`, `mlock` and `fork`, and
+//! its pages obey the budget.
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+pub use crate::children::ForkPolicy;
+
+use crate::arena::{Arena, Backing};
+use crate::children::Children;
+use crate::error::PagerError;
+use crate::group::Group;
+use crate::mapping::{FaultStat, Served};
+use crate::region::Region;
+use crate::sys::PAGE;
+use crate::sys::heap::{self, TABLE_SPAN};
+use crate::sys::uffd::Span;
+
+/// A heap: addresses set aside, parts of which are mapped.
+pub struct Heap {
+    arena: Arc<Arena>,
+    served: Served,
+    children: Arc<Children>,
+    thread: Option<JoinHandle<()>>,
+    region: Mutex<Region>,
+}
+
+impl Group {
+    /// A heap of up to `reserve` bytes of address space, none of it mapped yet.
+    ///
+    /// # Errors
+    /// The kernel has no `UFFDIO_MOVE` (Linux 6.8) or reports no forks (CAP_SYS_PTRACE), or there
+    /// is no room.
+    pub fn heap(&self, reserve: usize, fork: ForkPolicy) -> Result<Heap, PagerError> {
+        let (children, thread) = Children::start(fork)?;
+        let reserve = reserve.next_multiple_of(TABLE_SPAN);
+        let served = self
+            .attach(reserve, Backing::Heap(children.clone()))
+            .and_then(|arena| Served::start(self.inner(), &arena).map(|served| (arena, served)));
+        let (arena, served) = served.inspect_err(|_| children.stop())?;
+        let start = arena.view.as_ptr() as usize;
+        let region = Mutex::new(Region::new(start..start + reserve));
+        Ok(Heap { arena, served, children, thread: Some(thread), region })
+    }
+}
+
+impl Heap {
+    /// Maps `len` bytes, readable and writable, zeros; at `hint` if that is free. `None`: the
+    /// reserve is full, or the kernel refuses.
+    pub fn map(&self, len: usize, hint: Option<usize>) -> Option<*mut u8> {
+        let len = len.checked_next_multiple_of(PAGE).filter(|&len| len > 0)?;
+        let range = self.take(len, hint)?;
+        match self.open(&range) {
+            Ok(()) => Some(range.start as *mut u8),
+            Err(_) => {
+                self.region().give(range);
+                None
+            }
+        }
+    }
+
+    fn take(&self, len: usize, hint: Option<usize>) -> Option<Range<usize>> {
+        let mut region = self.region();
+        let hinted = hint.filter(|at| at % PAGE == 0).and_then(|at| Some(at..at.checked_add(len)?));
+        if let Some(range) = hinted.filter(|range| self.covers(range)) {
+            if region.take_at(range.clone()) {
+                return Some(range);
+            }
+        }
+        // Large ranges by whole page tables: allocators want theirs aligned, and what is dropped
+        // together is then scanned together.
+        let align = if len >= TABLE_SPAN { TABLE_SPAN } else { PAGE };
+        region.take(len, align)
+    }
+
+    fn open(&self, range: &Range<usize>) -> io::Result<()> {
+        // SAFETY: the range was free a moment ago, and is the caller's from now on.
+        #[allow(unsafe_code)]
+        unsafe { heap::open(span(range)) }?;
+        self.arena.uffd.register(span(range))
+    }
+
+    /// Unmaps whole pages of the heap.
+    ///
+    /// # Errors
+    /// The range is not of this heap, or the kernel refuses.
+    ///
+    /// # Safety
+    /// Nobody uses the range any more.
+    #[allow(unsafe_code)]
+    pub unsafe fn unmap(&self, range: Range<usize>) -> io::Result<()> {
+        if !self.covers(&range) || range.start % PAGE != 0 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let range = range.start..range.end.next_multiple_of(PAGE);
+        // SAFETY: as the caller promises.
+        unsafe { heap::close(span(&range)) }?;
+        self.region().give(range);
+        Ok(())
+    }
+
+    /// Makes a mapping longer where it is. False: what follows is not free.
+    pub fn extend(&self, range: Range<usize>, len: usize) -> bool {
+        let more = range.end..range.start.saturating_add(len).next_multiple_of(PAGE);
+        if !self.covers(&more) || !self.region().take_at(more.clone()) {
+            return false;
+        }
+        let opened = self.open(&more).is_ok();
+        if !opened {
+            self.region().give(more);
+        }
+        opened
+    }
+
+    /// Is all of the range in this heap's reserve?
+    pub fn covers(&self, range: &Range<usize>) -> bool {
+        let Span { start, len } = self.arena.view.span();
+        range.start <= range.end
+            && range.start >= start as usize
+            && range.end <= (start + len) as usize
+    }
+
+    /// Gives children of forks all that they still need of this process, which is about to end.
+    pub fn finish_children(&self) {
+        self.children.finish();
+    }
+
+    /// What its faults did.
+    pub fn stat(&self) -> FaultStat {
+        FaultStat::of(&self.arena)
+    }
+
+    fn region(&self) -> MutexGuard<'_, Region> {
+        self.region.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        self.finish_children();
+        self.served.end();
+        self.children.stop();
+        // A thread that panicked has said so.
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn span(range: &Range<usize>) -> Span {
+    Span { start: range.start as u64, len: range.len() as u64 }
+}

@@ -1,0 +1,119 @@
+//! Private memory of a heap: addresses set aside for it, and staging, where pages are once they
+//! were taken from the program and before they are given back.
+//!
+//! Both are address ranges of one length; a page lies at the same offset in either.
+
+use std::io;
+
+use super::uffd::{Span, Uffd};
+use super::{PAGE, raw};
+
+const RW: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+const PRIVATE: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+
+/// Page tables come in these, bytes.
+pub const TABLE_SPAN: usize = 512 * PAGE;
+
+/// Addresses nobody can touch, a multiple of [`TABLE_SPAN`].
+pub fn reserve(len: usize) -> io::Result<*mut u8> {
+    let whole = raw::map(len + TABLE_SPAN, libc::PROT_NONE, PRIVATE, None)?;
+    let skip = whole.align_offset(TABLE_SPAN);
+    // SAFETY: both ends are parts of the mapping just made that nobody knows of.
+    unsafe {
+        let start = whole.add(skip);
+        raw::unmap(whole, skip);
+        raw::unmap(start.add(len), TABLE_SPAN - skip);
+        Ok(start)
+    }
+}
+
+/// Lets a reserved range be used: zeros, as a new mapping has them.
+///
+/// # Safety
+/// The range is reserved and nobody uses it.
+pub unsafe fn open(span: Span) -> io::Result<()> {
+    // SAFETY: as the caller promises.
+    unsafe { raw::map_over(span.start as *mut u8, span.len as usize, RW, PRIVATE) }?;
+    // SAFETY: nothing is there yet.
+    let _ = unsafe { raw::advise(span.start as *mut u8, span.len as usize, libc::MADV_NOHUGEPAGE) };
+    Ok(())
+}
+
+/// Takes a range back: touching it is SIGSEGV again.
+///
+/// # Safety
+/// Nobody uses the range any more.
+pub unsafe fn close(span: Span) -> io::Result<()> {
+    // SAFETY: as the caller promises.
+    unsafe { raw::map_over(span.start as *mut u8, span.len as usize, libc::PROT_NONE, PRIVATE) }
+}
+
+/// Where a heap's pages go when they are taken from the program.
+#[derive(Debug)]
+pub struct Staging {
+    start: *mut u8,
+    len: usize,
+    uffd: Uffd,
+}
+
+// SAFETY: staged pages are read and given back under their locks.
+unsafe impl Send for Staging {}
+// SAFETY: as above.
+unsafe impl Sync for Staging {}
+
+impl Staging {
+    /// For a heap of `len` bytes. Children of a fork do not inherit it.
+    pub fn new(len: usize) -> io::Result<Self> {
+        let uffd = Uffd::open_staging()?;
+        let start = raw::map(len, RW, PRIVATE, None)?;
+        let staging = Self { start, len, uffd };
+        for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTFORK] {
+            // SAFETY: nothing is there yet.
+            unsafe { raw::advise(start, len, advice) }?;
+        }
+        staging.uffd.register(Span { start: start as u64, len: len as u64 })?;
+        Ok(staging)
+    }
+
+    /// Where the page at an offset is once it is staged.
+    pub fn address(&self, offset: u64) -> u64 {
+        self.start as u64 + offset
+    }
+
+    /// Takes pages from the program, at the same offset of `heap`. See [`Uffd::take`].
+    pub fn take(&self, heap: u64, span: Span) -> (u64, io::Result<()>) {
+        let from = Span { start: heap + span.start, len: span.len };
+        self.uffd.take(self.address(span.start), from)
+    }
+
+    /// A staged page, whose lock the caller holds.
+    pub fn page(&self, offset: u64) -> &[u8] {
+        assert!(offset as usize + PAGE <= self.len);
+        // SAFETY: in bounds, staged, and nobody else touches it while it is locked.
+        unsafe { std::slice::from_raw_parts(self.start.add(offset as usize), PAGE) }
+    }
+
+    /// Gives staged pages back to the system.
+    pub fn release(&self, span: Span) -> io::Result<()> {
+        let start = self.address(span.start) as *mut u8;
+        // SAFETY: the range is staging's, and who calls holds the locks of its pages.
+        unsafe { raw::advise(start, span.len as usize, libc::MADV_DONTNEED) }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nobody borrows from it any more.
+        unsafe { raw::unmap(self.start, self.len) };
+    }
+}
+
+/// Has a page be the process's alone again, after a fork shared it: a store that changes nothing,
+/// made by the kernel, so that a page that is gone is no fault of ours.
+pub fn unshare(address: u64) {
+    /// OR with 0, compare whatever.
+    const OR_ZERO: u32 = 2 << 28;
+    let (mine, op) = (0u32, libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG);
+    // SAFETY: wakes nobody on a word of ours; the other word keeps its value.
+    unsafe { libc::syscall(libc::SYS_futex, &raw const mine, op, 0, 0usize, address, OR_ZERO) };
+}

@@ -1,0 +1,298 @@
+//! Heaps: private memory that a program maps, drops, locks and forks as it likes.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{MIB, PAGE, open, pattern};
+use mglru_pager::{ForkPolicy, Heap, Pager, PagerOptions, SwapOptions};
+
+/// Rounds of each thread of the stress test.
+fn rounds() -> u32 {
+    let rounds = std::env::var("MGLRU_PAGER_STORES").ok().and_then(|n| n.parse().ok());
+    rounds.unwrap_or(5_000)
+}
+
+/// A pager of `max` bytes whose swap overflows to a file, and a heap of its root.
+fn heap(max: usize, fork: ForkPolicy) -> Option<(Pager, Heap, tempfile::TempDir)> {
+    let dir = tempfile::tempdir_in(".").unwrap();
+    let swap = SwapOptions::in_memory(max as u64 / 4).with_file(&dir.path().join("s"), 256 << 20);
+    let pager = open(PagerOptions::new().memory_max(max as u64).swap(swap))?;
+    match pager.root().heap(1 << 30, fork) {
+        Ok(heap) => Some((pager, heap, dir)),
+        Err(error) => {
+            println!("skipped: no heaps here: {error}");
+            None
+        }
+    }
+}
+
+fn map(heap: &Heap, len: usize) -> &'static mut [u8] {
+    let start = heap.map(len, None).expect("the reserve has room");
+    // SAFETY: the range was just mapped, and the test ends before the heap does.
+    unsafe { std::slice::from_raw_parts_mut(start, len) }
+}
+
+fn addresses(memory: &[u8]) -> Range<usize> {
+    memory.as_ptr() as usize..memory.as_ptr() as usize + memory.len()
+}
+
+fn fill(memory: &mut [u8], version: u32) {
+    for (nth, page) in memory.chunks_mut(PAGE).enumerate() {
+        page.copy_from_slice(&pattern(nth, version));
+    }
+}
+
+/// Pages that do not hold what [`fill`] left there. Allocates nothing, for children of a fork.
+fn wrong(memory: &[u8], version: u32) -> usize {
+    let seed =
+        |nth: usize| (nth as u32).wrapping_mul(0x9E37_79B9) ^ version.wrapping_mul(0x85EB_CA6B);
+    let words = |page: &[u8], seed: u32| {
+        page.chunks_exact(4).enumerate().all(|(i, word)| {
+            u32::from_le_bytes([word[0], word[1], word[2], word[3]]) == seed ^ (i as u32 / 7)
+        })
+    };
+    memory.chunks(PAGE).enumerate().filter(|(nth, page)| !words(page, seed(*nth))).count()
+}
+
+/// Runs `what` in a forked child; the child's number.
+fn fork(what: impl FnOnce() -> i32) -> libc::pid_t {
+    // SAFETY: the child touches memory, makes system calls and leaves.
+    match unsafe { libc::fork() } {
+        0 => {
+            let code = what();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(code) }
+        }
+        pid => pid,
+    }
+}
+
+fn status(pid: libc::pid_t) -> i32 {
+    let mut status = 0;
+    // SAFETY: waits for a child of this test.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert!(libc::WIFEXITED(status), "the child was killed: {status:#x}");
+    libc::WEXITSTATUS(status)
+}
+
+#[test]
+fn a_heap_larger_than_the_budget_keeps_its_content() {
+    let Some((pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 24 * MIB);
+    for version in 1..4 {
+        fill(memory, version);
+        assert_eq!(wrong(memory, version), 0);
+    }
+    assert!(pager.root().peak() <= 6 * MIB as u64, "{}", pager.root().peak());
+    pager.check().unwrap();
+    println!("{:?}", heap.stat());
+}
+
+#[test]
+fn what_is_used_again_while_it_is_staged_is_rescued() {
+    let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    for page in 0..4096 {
+        memory[page * PAGE] = page as u8;
+        for hot in 0..64 {
+            assert_eq!(memory[hot * PAGE], hot.min(page) as u8 * u8::from(hot <= page));
+        }
+    }
+    let stat = heap.stat();
+    assert!(stat.rescued > 0, "{stat:?}");
+    // Hot pages are found again where they are, not in swap.
+    assert!(stat.major < 64, "{stat:?}");
+    pager.check().unwrap();
+}
+
+#[test]
+fn a_child_sees_the_moment_of_its_fork() {
+    for policy in [ForkPolicy::Serve, ForkPolicy::Copy] {
+        let Some((pager, heap, _dir)) = heap(6 * MIB, policy) else { return };
+        let memory = map(&heap, 20 * MIB);
+        fill(memory, 1);
+        let (read, grandchild) = (memory.as_ptr(), memory.len());
+        // SAFETY: the parent writes meanwhile: to its own copy.
+        let view = move || unsafe { std::slice::from_raw_parts(read, grandchild) };
+        let child = fork(move || {
+            let below = fork(move || i32::from(wrong(view(), 1) != 0));
+            let wrong = wrong(view(), 1);
+            i32::from(wrong != 0 || status(below) != 0)
+        });
+        fill(memory, 2);
+        assert_eq!(wrong(memory, 2), 0, "the parent's own");
+        assert_eq!(status(child), 0, "the child's, or its child's");
+        assert_eq!(wrong(memory, 2), 0);
+        fill(memory, 3);
+        assert_eq!(wrong(memory, 3), 0, "evicted after the child is gone");
+        pager.check().unwrap();
+        assert!(pager.root().peak() <= 6 * MIB as u64, "{}", pager.root().peak());
+    }
+}
+
+#[test]
+fn a_child_may_store_drop_and_outlive_its_parents_pages() {
+    let Some((_pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    fill(memory, 7);
+    let (start, len) = (memory.as_mut_ptr(), memory.len());
+    let child = fork(move || {
+        // SAFETY: the child's copy of the mapping.
+        let memory = unsafe { std::slice::from_raw_parts_mut(start, len) };
+        let half = len / 2;
+        // SAFETY: drops content of the child's copy.
+        unsafe { libc::madvise(start.cast(), half, libc::MADV_DONTNEED) };
+        let zeros = memory[..half].chunks(PAGE).all(|page| page.iter().all(|&b| b == 0));
+        let kept = wrong(memory, 7) == half / PAGE;
+        memory[half..].chunks_mut(PAGE).for_each(|page| page[1] = 1);
+        let stored = memory[half..].chunks(PAGE).all(|page| page[1] == 1);
+        i32::from(!zeros) | i32::from(!kept) << 1 | i32::from(!stored) << 2
+    });
+    // SAFETY: the test is done with the first half.
+    unsafe { heap.unmap(addresses(&memory[..len / 2])) }.unwrap();
+    assert_eq!(status(child), 0);
+    let second = &memory[len / 2..];
+    let expected = (0..second.len() / PAGE).map(|nth| pattern(nth + len / 2 / PAGE, 7));
+    assert!(second.chunks(PAGE).zip(expected).all(|(page, wanted)| page == wanted));
+}
+
+#[test]
+fn dropped_and_unmapped_memory_comes_back_as_zeros() {
+    let Some((pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    for _ in 0..3 {
+        fill(memory, 5);
+        // SAFETY: drops content that nobody borrows.
+        unsafe { libc::madvise(memory.as_mut_ptr().cast(), 8 * MIB, libc::MADV_DONTNEED) };
+        assert!(memory[..8 * MIB].iter().all(|&b| b == 0));
+        let tail = (8 * MIB / PAGE..).zip(memory[8 * MIB..].chunks(PAGE));
+        assert!(tail.into_iter().all(|(nth, page)| page == pattern(nth, 5)));
+    }
+    let before = addresses(memory);
+    // SAFETY: the test is done with it.
+    unsafe { heap.unmap(before.clone()) }.unwrap();
+    // Another thread's answer may be older than the event: what is left is read when it is.
+    let again = map(&heap, 16 * MIB);
+    assert_eq!(addresses(again), before, "first fit");
+    assert!(again.iter().all(|&b| b == 0));
+    fill(again, 6);
+    assert_eq!(wrong(again, 6), 0);
+    pager.check().unwrap();
+}
+
+#[test]
+fn locked_and_read_only_pages_stay() {
+    let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 24 * MIB);
+    let (locked, rest) = memory.split_at_mut(MIB);
+    fill(locked, 1);
+    // SAFETY: locks memory of this test.
+    assert_eq!(unsafe { libc::mlock(locked.as_ptr().cast(), locked.len()) }, 0);
+    let (fixed, rest) = rest.split_at_mut(MIB);
+    fill(fixed, 2);
+    // SAFETY: nobody stores to it until it is writable again.
+    unsafe { libc::mprotect(fixed.as_mut_ptr().cast(), fixed.len(), libc::PROT_READ) };
+    for version in 3..6 {
+        fill(rest, version);
+        assert_eq!(wrong(rest, version), 0);
+        assert_eq!((wrong(locked, 1), wrong(fixed, 2)), (0, 0));
+    }
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: as above.
+    unsafe { libc::mprotect(fixed.as_mut_ptr().cast(), fixed.len(), writable) };
+    fill(fixed, 9);
+    fill(rest, 6);
+    assert_eq!(wrong(fixed, 9), 0);
+    let mut resident = vec![0u8; locked.len() / PAGE];
+    // SAFETY: the vector has a byte for each page.
+    unsafe { libc::mincore(locked.as_mut_ptr().cast(), locked.len(), resident.as_mut_ptr()) };
+    assert!(resident.iter().all(|&r| r & 1 == 1), "locked pages never left");
+    pager.check().unwrap();
+}
+
+#[test]
+fn system_calls_reach_evicted_pages() {
+    let Some((_pager, heap, dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    fill(memory, 1);
+    let path = dir.path().join("copy");
+    std::fs::write(&path, &*memory).unwrap();
+    fill(memory, 2);
+    use std::io::Read;
+    std::fs::File::open(&path).unwrap().read_exact(memory).unwrap();
+    assert_eq!(wrong(memory, 1), 0);
+}
+
+/// The counter at the head of a page.
+fn counter(memory: &[u8], page: usize) -> &AtomicU64 {
+    let word = memory[page * PAGE..][..8].as_ptr();
+    // SAFETY: aligned, in bounds, and only ever used as an atomic while threads run.
+    unsafe { AtomicU64::from_ptr(word.cast_mut().cast()) }
+}
+
+/// Words that children of forks share with their parent.
+fn shared(n: usize) -> &'static [AtomicU64] {
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping of zeros, which stays.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), n * 8, prot, flags, -1, 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        std::slice::from_raw_parts(start.cast(), n)
+    }
+}
+
+#[test]
+fn threads_and_forks_lose_nothing() {
+    const THREADS: usize = 4;
+    let Some((pager, heap, _dir)) = heap(5 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    let pages = memory.len() / PAGE;
+    fill(memory, 0);
+    (0..pages).for_each(|page| counter(memory, page).store(0, Ordering::Relaxed));
+    let memory = &*memory;
+    let seen = shared(pages);
+    // Page by page what was added before, and what may have been added since.
+    let done: Vec<AtomicU64> = (0..pages).map(|_| AtomicU64::new(0)).collect();
+    let begun: Vec<AtomicU64> = (0..pages).map(|_| AtomicU64::new(0)).collect();
+    let left = AtomicU64::new(THREADS as u64);
+    std::thread::scope(|scope| {
+        for seed in 0..THREADS as u64 {
+            let (begun, done, left) = (&begun, &done, &left);
+            scope.spawn(move || {
+                let mut x = seed + 1;
+                for _ in 0..rounds() {
+                    x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let page = (x >> 40) as usize % pages;
+                    begun[page].fetch_add(1, Ordering::SeqCst);
+                    counter(memory, page).fetch_add(1, Ordering::SeqCst);
+                    done[page].fetch_add(1, Ordering::SeqCst);
+                }
+                left.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+        let mut forks = 0;
+        while left.load(Ordering::SeqCst) > 0 || forks < 3 {
+            let low: Vec<u64> = done.iter().map(|n| n.load(Ordering::SeqCst)).collect();
+            let child = fork(|| {
+                for (page, seen) in seen.iter().enumerate() {
+                    seen.store(counter(memory, page).load(Ordering::SeqCst), Ordering::SeqCst);
+                }
+                0
+            });
+            let high: Vec<u64> = begun.iter().map(|n| n.load(Ordering::SeqCst)).collect();
+            assert_eq!(status(child), 0, "fork {forks}");
+            let within = |page: &usize| {
+                (low[*page]..=high[*page]).contains(&seen[*page].load(Ordering::SeqCst))
+            };
+            assert_eq!((0..pages).filter(within).count(), pages, "fork {forks}");
+            forks += 1;
+        }
+        println!("{forks} forks, {:?}", heap.stat());
+    });
+    let lost = |page: &usize| {
+        counter(memory, *page).load(Ordering::SeqCst) != done[*page].load(Ordering::SeqCst)
+    };
+    assert_eq!((0..pages).filter(lost).count(), 0);
+    pager.check().unwrap();
+}
