@@ -280,8 +280,8 @@ pub trait Host {
     /// The first page table of `mm` at or after `from`; `None`: the walk of this mm is over.
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView>;
 
-    /// Tests and clears the accessed bits under one PMD, and the PMD's own, for folios of
-    /// `lruvec` only, and reports the young ones.
+    /// Tests and clears the accessed bits under one PMD, and the PMD's own, and reports the young
+    /// entries; those of folios that are not [`Folios::is_harvested`] stay as they are.
     fn harvest_pmd(
         &mut self,
         mm: MmId,
@@ -299,7 +299,7 @@ pub trait Host {
 
     /// Tests and clears the accessed bits of every entry that maps `folio`. With `window` > 1 a
     /// young entry also makes the host look at the `window` entries centred on it inside the same
-    /// PMD and mapping, and report young neighbours of the same lruvec.
+    /// PMD and mapping, and harvest young neighbours as [`harvest_pmd`](Self::harvest_pmd) does.
     fn harvest_rmap(&mut self, folio: FolioId, window: u32, folios: &Folios, out: &mut RmapHarvest);
 
     /// Brings each folio to where it can be freed, in this order: gives swap-backed folios a swap

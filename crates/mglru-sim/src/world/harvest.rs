@@ -144,7 +144,7 @@ impl World {
         out: &mut Vec<YoungPte>,
     ) {
         let vma = self.spaces.vma(region);
-        let found = self.folio_at(vma, page).filter(|&folio| folios[folio].lruvec == lruvec);
+        let found = self.folio_at(vma, page).filter(|&f| folios.is_harvested(f, lruvec));
         if let Some(folio) = found {
             let pte = self.spaces.vma_mut(region).table.take_young(page);
             out.push(YoungPte { folio, dirty: pte.is_dirty() });

@@ -100,10 +100,9 @@ impl Naive {
         let window: Vec<(u64, Key)> = self.window(centre.mm, start, end);
         let (mut young, mut found) = (1, Vec::new());
         for &(_, near) in &window {
-            let pte = self.pages.get_mut(&near).unwrap().pte.as_mut().unwrap();
-            if std::mem::take(&mut pte.young) {
+            if let Some(dirty) = self.take_young(near) {
                 young += 1;
-                found.push((near, pte.dirty));
+                found.push((near, dirty));
             }
         }
         for (near, dirty) in found {
