@@ -249,8 +249,8 @@ impl Machine {
 
     /// One step of whatever the task is in.
     fn step(&mut self, t: usize) -> Flow {
-        if self.is_dying(t) && self.tasks[t].reclaim.is_none() {
-            return self.end_task(t);
+        if self.is_dying(t) {
+            return self.die(t);
         }
         match self.tasks[t].doing {
             Doing::Nothing => self.next_op(t),

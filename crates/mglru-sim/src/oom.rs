@@ -6,7 +6,8 @@ use mglru::types::MemcgId;
 
 use crate::machine::Machine;
 use crate::memcg::Event;
-use crate::task::State;
+use crate::reclaiming::Progress;
+use crate::task::{Flow, State};
 
 impl Machine {
     /// Kills the largest address space with tasks in the group. False: there is none left.
@@ -39,6 +40,17 @@ impl Machine {
                 self.wake(t);
             }
         }
+    }
+
+    /// The task was killed: it ends once it is out of reclaim, whatever it reclaimed for. Its memory
+    /// is gone by then.
+    pub(crate) fn die(&mut self, t: usize) -> Flow {
+        if self.tasks[t].reclaim.is_some() {
+            if let Progress::Held(flow) = self.reclaim_on(t) {
+                return flow;
+            }
+        }
+        self.end_task(t)
     }
 
     /// Is the task to end as soon as it can?

@@ -11,6 +11,7 @@ use crate::op::{
     FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
 };
 use crate::pages::PAGE_BYTES;
+use crate::rng::Rng;
 use crate::string_hash::{StringHash, access};
 
 const CLASSES: [&str; 2] = ["round", "setup"];
@@ -87,6 +88,9 @@ impl MixedParams {
 #[derive(Debug)]
 pub struct MixedWorkload {
     params: MixedParams,
+    /// Where each reader is in its pause when the run begins, ns: processes are not started at
+    /// one instant, and nothing brings them into step later.
+    starts: Vec<Option<u64>>,
     tasks: Vec<Progress>,
     hash: StringHash,
 }
@@ -101,19 +105,25 @@ struct Progress {
 impl MixedWorkload {
     /// # Errors
     /// Parameters out of range.
-    pub fn new(params: &MixedParams) -> Result<Self, WorkloadError> {
+    pub fn new(params: &MixedParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let tasks = (params.threads + params.readers) as usize;
+        let mut rng = Rng::new(seed, 0);
+        let starts = (0..params.readers).map(|_| Some(rng.below(params.sleep_us * NS_PER_US)));
         Ok(Self {
+            starts: starts.collect(),
             tasks: vec![Progress::default(); tasks],
             hash: StringHash::new(params.threads as usize),
             params: params.clone(),
         })
     }
 
-    /// One pass over the file, then a pause, for ever.
+    /// The rest of a pause; one pass over the file, then a pause, for ever.
     fn read(&mut self, id: TaskId) -> Op {
         let reader = id - self.params.threads;
+        if let Some(ns) = self.starts[reader as usize].take() {
+            return Op::Think { ns };
+        }
         let progress = &mut self.tasks[id as usize];
         let page = progress.step;
         if page == u64::from(self.params.file_pages) {
@@ -221,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_threads_fill_every_page_once_a_round() {
-        let mut workload = MixedWorkload::new(&small()).unwrap();
+        let mut workload = MixedWorkload::new(&small(), 1).unwrap();
         let mut filled: Vec<u32> = Vec::new();
         for task in 0..3 {
             let pages = all(&mut workload, task).into_iter().filter_map(|op| match op {
@@ -237,7 +247,7 @@ mod tests {
 
     #[test]
     fn memory_is_freed_between_the_two_meetings_of_a_round() {
-        let mut workload = MixedWorkload::new(&small()).unwrap();
+        let mut workload = MixedWorkload::new(&small(), 1).unwrap();
         let ops = all(&mut workload, 0);
         let at = |wanted: Op| ops.iter().position(|op| *op == wanted).unwrap();
         let unmapped = at(Op::Unmap { region: 0 });
@@ -253,7 +263,12 @@ mod tests {
 
     #[test]
     fn a_reader_passes_over_the_file_again_and_again() {
-        let mut workload = MixedWorkload::new(&small()).unwrap();
+        let mut workload = MixedWorkload::new(&small(), 1).unwrap();
+        let start = |seed, task| MixedWorkload::new(&small(), seed).unwrap().next(task);
+        let begins = workload.next(4);
+        assert!(matches!(begins, Op::Think { ns } if ns < 120_000_000));
+        assert_eq!(begins, start(1, 4));
+        assert!(begins != start(2, 4) && begins != start(1, 3), "readers are out of step");
         let ops: Vec<Op> = (0..12).map(|_| workload.next(4)).collect();
         let pauses: Vec<usize> = (0..12).filter(|&i| matches!(ops[i], Op::Think { .. })).collect();
         assert_eq!(pauses, [5, 11]);
@@ -263,7 +278,7 @@ mod tests {
     #[test]
     fn numbers_out_of_range_are_named() {
         let params = MixedParams { threads: 0, ..small() };
-        let error = MixedWorkload::new(&params).unwrap_err().to_string();
+        let error = MixedWorkload::new(&params, 1).unwrap_err().to_string();
         assert_eq!(error, "mixed.threads = 0: must be from 1 to 4096");
     }
 }

@@ -262,7 +262,7 @@ impl WorkloadSpec {
             Self::Fsmark(params) => scripted(Fsmark::new(&params.scaled(scale))?),
             Self::Android(params) => scripted(Android::new(&params.scaled(scale), seed)?),
             Self::Dd(params) => scripted(Dd::new(&params.scaled(scale))?),
-            Self::Mixed(params) => Box::new(MixedWorkload::new(&params.scaled(scale))?),
+            Self::Mixed(params) => Box::new(MixedWorkload::new(&params.scaled(scale), seed)?),
             Self::Fairness(params) => Box::new(FairnessWorkload::new(&params.scaled(scale), seed)?),
             Self::Highalloc(params) => {
                 Box::new(HighallocWorkload::new(&params.scaled(scale), seed)?)

@@ -248,11 +248,13 @@ pub struct Folios {
     links: Vec<Links>,
     free: FolioId,
     live: usize,
+    /// The accessed bits of a folio on no generation list are left to who holds it (K614).
+    pub(crate) spares_unlisted: bool,
 }
 
 impl Default for Folios {
     fn default() -> Self {
-        Self { slots: Vec::new(), links: Vec::new(), free: NONE, live: 0 }
+        Self { slots: Vec::new(), links: Vec::new(), free: NONE, live: 0, spares_unlisted: false }
     }
 }
 
@@ -298,6 +300,15 @@ impl Folios {
         slot.flags = Flags::default();
         self.free = id;
         self.live -= 1;
+    }
+
+    /// May a page-table walk or a look-around on behalf of `lruvec` clear accessed bits of this
+    /// folio (spec §4.3)? Not of another lruvec's, and under K614 not of one on no generation list:
+    /// whoever isolated it asks for them himself.
+    #[inline]
+    pub fn is_harvested(&self, id: FolioId, lruvec: LruvecId) -> bool {
+        let folio = &self[id];
+        folio.lruvec == lruvec && !(self.spares_unlisted && folio.flags.generation().is_none())
     }
 
     /// Folios allocated and not freed, sentinels not counted.

@@ -300,8 +300,8 @@ pub trait Host {
     /// The first page table of `mm` at or after `from`; `None`: the walk of this mm is over.
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView>;
 
-    /// Tests and clears the accessed bits under one PMD, and the PMD's own, for folios of
-    /// `lruvec` only, and reports the young ones.
+    /// Tests and clears the accessed bits under one PMD, and the PMD's own, and reports the young
+    /// entries; those of folios that are not [`Folios::is_harvested`] stay as they are.
     fn harvest_pmd(
         &mut self,
         mm: MmId,
@@ -319,7 +319,8 @@ pub trait Host {
 
     /// Tests and clears the accessed bits of every entry that maps `folio`. With a `window` of more
     /// than one a young entry also makes the host look at the entries around it inside the same
-    /// PMD and mapping, and report young neighbours of the same lruvec that the window includes.
+    /// PMD and mapping, and harvest young
+    /// neighbours that the window includes as [`harvest_pmd`](Self::harvest_pmd) does.
     fn harvest_rmap(
         &mut self,
         folio: FolioId,

@@ -64,9 +64,11 @@ impl Lru {
     /// An empty machine: the root memcg with one lruvec per node.
     pub fn new(config: Config, now: Nanos) -> Self {
         let nr_nodes = usize::from(config.nr_nodes);
+        let mut folios = Folios::default();
+        folios.spares_unlisted = config.is_mglru() && !config.is_k612();
         let mut lru = Self {
             config,
-            folios: Folios::default(),
+            folios,
             lruvecs: Vec::new(),
             memcgs: MemcgTree::new(nr_nodes),
             mms: Mms::default(),

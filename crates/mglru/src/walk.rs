@@ -104,14 +104,9 @@ impl Lru {
         let mut promoted = 0;
         for young in &harvest.young {
             self.note_dirty_pte(young.folio, young.dirty);
-            promoted += u32::from(self.is_promotable(young.folio) && self.promote(young.folio));
+            promoted += u32::from(self.promote(young.folio));
         }
         promoted
-    }
-
-    /// K614 leaves folios alone that are on no generation list.
-    fn is_promotable(&self, id: FolioId) -> bool {
-        self.config.is_k612() || self.folios[id].flags.generation().is_some()
     }
 
     /// A dirty entry makes its folio dirty, fresh anonymous memory aside.

@@ -31,12 +31,11 @@ impl World {
         let young = &mut out.young;
         if attached.arena.is_heap() {
             let used = run.filter(|&page| attached.arena.pages.take_young(page));
-            used.for_each(|page| push_young(attached, page, lruvec, folios, young));
+            used.for_each(|page| _ = push_young(attached, page, lruvec, folios, young));
             return;
         }
-        let present = self.take_present(attached, run, |page| {
-            push_young(attached, page, lruvec, folios, young);
-        });
+        let present = self
+            .take_present(attached, run, |page| push_young(attached, page, lruvec, folios, young));
         if present.is_none() {
             out.contended = true;
         }
@@ -62,9 +61,7 @@ impl World {
         }
         let (lruvec, neighbours) = (folios[folio].lruvec, &mut out.neighbours);
         let present = self.take_present(attached, run.clone(), |near| {
-            if near != page {
-                push_young(attached, near, lruvec, folios, neighbours);
-            }
+            near == page || push_young(attached, near, lruvec, folios, neighbours)
         });
         out.referenced = 1;
         let young = present.unwrap_or(1);
@@ -81,29 +78,49 @@ impl World {
         scan.is_ok() && present
     }
 
-    /// Calls `found` for each present page of the run and zaps them. How many; `None`: the kernel
-    /// did not say.
+    /// Calls `found` for each present page of the run and zaps those that it takes, with what is
+    /// not present between them. How many are present; `None`: the kernel did not say.
     fn take_present(
         &self,
         attached: &Attached,
         run: Range<u32>,
-        mut found: impl FnMut(u32),
+        mut found: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         let view = &attached.arena.view;
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
-        let (mut n, mut hit): (u32, Option<Range<u32>>) = (0, None);
+        let (mut n, mut runs) = (0, Runs::default());
         let addresses = view.address(run.start)..view.address(run.end);
         let scan = self.pagemap.present(addresses, |span| {
             let pages = page_of(span.start)..page_of(span.end);
             n += pages.len() as u32;
-            hit = Some(hit.as_ref().map_or(pages.start, |h| h.start)..pages.end);
-            pages.for_each(&mut found);
+            pages.for_each(|page| if found(page) { runs.take(page) } else { runs.spare() });
         });
         scan.ok()?;
-        if let Some(hit) = hit {
+        for hit in runs.taken {
             view.zap(view.pages(hit.start, hit.len() as u32)).expect("an arena's pages");
         }
         Some(n)
+    }
+}
+
+/// Pages to zap: in one piece, unless a present page between two of them must stay.
+#[derive(Debug, Default)]
+struct Runs {
+    taken: Vec<Range<u32>>,
+    spared: bool,
+}
+
+impl Runs {
+    fn take(&mut self, page: u32) {
+        match self.taken.last_mut() {
+            Some(run) if !self.spared => run.end = page + 1,
+            _ => self.taken.push(page..page + 1),
+        }
+        self.spared = false;
+    }
+
+    fn spare(&mut self) {
+        self.spared = true;
     }
 }
 
@@ -114,25 +131,38 @@ fn window_around(page: u32, window: u32, len: u32) -> Range<u32> {
     start..(start + window).min(len)
 }
 
+/// Reports a present page, if it belongs to the lruvec. False: its bit is not to be taken, because
+/// somebody has isolated it and will ask for it himself.
 fn push_young(
     attached: &Attached,
     page: u32,
     lruvec: LruvecId,
     folios: &Folios,
     out: &mut Vec<YoungPte>,
-) {
-    // Stores are reported by events, not by entries.
-    match attached.entries.folio(page) {
-        Some(folio) if folios[folio].lruvec == lruvec => {
-            out.push(YoungPte { folio, dirty: false });
+) -> bool {
+    let Some(folio) = attached.entries.folio(page) else { return true };
+    if folios[folio].lruvec == lruvec {
+        if !folios.is_harvested(folio, lruvec) {
+            return false;
         }
-        _ => {}
+        // Stores are reported by events, not by entries.
+        out.push(YoungPte { folio, dirty: false });
     }
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_parted_by_what_is_spared_alone() {
+        let mut runs = Runs::default();
+        [3, 4, 9].into_iter().for_each(|page| runs.take(page));
+        runs.spare();
+        [11, 12].into_iter().for_each(|page| runs.take(page));
+        assert_eq!(runs.taken, [3..10, 11..13]);
+    }
 
     #[test]
     fn a_window_stays_under_its_table() {

@@ -1,6 +1,6 @@
 //! Accessed bits, as reclaim collects them: by page table and by reverse map (spec §4.3, §4.4).
 
-use mglru::folio::{Folio, Folios};
+use mglru::folio::Folios;
 use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::types::{FolioId, LruvecId};
 use mglru_workload::RegionId;
@@ -23,8 +23,8 @@ impl World {
         let vma = self.spaces.vma_mut(region);
         vma.table.clear_table_young(table);
         let pages = vma.table.table_pages(table);
-        let here = |folio: &Folio| folio.lruvec == lruvec;
-        out.entries = self.harvest_range(region, pages, here, folios, None, &mut out.young);
+        let here = |folio| folios.is_harvested(folio, lruvec);
+        out.entries = self.harvest_range(region, pages, here, None, &mut out.young);
         let spent = self.costs.aging_walk(u64::from(out.entries), out.young.len() as u64);
         self.spend(spent);
     }
@@ -95,8 +95,7 @@ impl World {
         let entries = self.harvest_range(
             region,
             start..start + width,
-            |near| near.lruvec == lruvec && window.includes(near.lru_type()),
-            folios,
+            |near| folios.is_harvested(near, lruvec) && window.includes(folios[near].lru_type()),
             Some(page),
             &mut out.neighbours,
         );
@@ -113,8 +112,7 @@ impl World {
         &mut self,
         region: RegionId,
         pages: std::ops::Range<u32>,
-        wanted: impl Fn(&Folio) -> bool + Copy,
-        folios: &Folios,
+        wanted: impl Fn(FolioId) -> bool + Copy,
         except: Option<u32>,
         out: &mut Vec<YoungPte>,
     ) -> u32 {
@@ -128,7 +126,7 @@ impl World {
                 let page = start + young.trailing_zeros();
                 young &= young - 1;
                 if Some(page) != except {
-                    self.harvest_entry(region, page, wanted, folios, out);
+                    self.harvest_entry(region, page, wanted, out);
                 }
             }
         }
@@ -140,12 +138,11 @@ impl World {
         &mut self,
         region: RegionId,
         page: u32,
-        wanted: impl Fn(&Folio) -> bool,
-        folios: &Folios,
+        wanted: impl Fn(FolioId) -> bool,
         out: &mut Vec<YoungPte>,
     ) {
         let vma = self.spaces.vma(region);
-        let found = self.folio_at(vma, page).filter(|&folio| wanted(&folios[folio]));
+        let found = self.folio_at(vma, page).filter(|&folio| wanted(folio));
         if let Some(folio) = found {
             let pte = self.spaces.vma_mut(region).table.take_young(page);
             out.push(YoungPte { folio, dirty: pte.is_dirty() });

@@ -103,19 +103,23 @@ impl Naive {
         keys.sort_unstable();
         let mut young = 0;
         for &(_, key) in &keys {
-            let pte = self.pages.get_mut(&key).unwrap().pte.as_mut().unwrap();
-            if std::mem::take(&mut pte.young) {
+            if let Some(dirty) = self.take_young(key) {
                 young += 1;
-                let dirty = pte.dirty;
                 self.note_dirty(key, dirty);
-                if self.k612() || self.pages[&key].seq.is_some() {
-                    self.promote(key);
-                }
+                self.promote(key);
             }
         }
         if young > 0 && young * 8 >= keys.len() {
             self.remember(self.max_seq + 1, mm, table);
         }
+    }
+
+    /// Clears the accessed bit; was the entry dirty? K614: not of a page that is isolated.
+    pub fn take_young(&mut self, key: Key) -> Option<bool> {
+        let spared = !self.k612() && self.pages[&key].seq.is_none();
+        let pte = self.pages.get_mut(&key).unwrap().pte.as_mut().unwrap();
+        let young = !spared && std::mem::take(&mut pte.young);
+        young.then_some(pte.dirty)
     }
 
     pub fn remember(&mut self, seq: usize, mm: usize, table: u64) {

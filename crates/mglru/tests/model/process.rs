@@ -105,10 +105,9 @@ impl Naive {
             if file_only && self.pages[&near].swapbacked {
                 continue;
             }
-            let pte = self.pages.get_mut(&near).unwrap().pte.as_mut().unwrap();
-            if std::mem::take(&mut pte.young) {
+            if let Some(dirty) = self.take_young(near) {
                 young += 1;
-                found.push((near, pte.dirty));
+                found.push((near, dirty));
             }
         }
         for (near, dirty) in found {

@@ -299,6 +299,18 @@ fn looking_around_from_file_memory_skips_anonymous_neighbours_in_6_12() {
     }
 }
 
+/// Spec §4.3: whoever isolated a folio asks for its accessed bits himself (K614), so one that is in
+/// use is not freed because a neighbour in the same batch was looked at first.
+#[test]
+fn neighbours_isolated_together_are_each_asked() {
+    for variant in ["before", "after"] {
+        let (mut world, g, folios) = neighbours(variant, 64);
+        world.evict(g, 64);
+        assert_eq!(world.toy.rmap_walks, folios, "{variant}");
+        assert_eq!(world.freed_keys(), [0; 0], "{variant}");
+    }
+}
+
 #[test]
 fn looking_around_stays_inside_one_page_table() {
     let (mut world, g, mut folios) = neighbours("after", TABLE + 40);

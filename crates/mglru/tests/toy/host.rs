@@ -76,7 +76,7 @@ impl Host for Toy {
         space.young_tables.remove(&(page / TABLE));
         for pte in space.ptes.range_mut(page..end).map(|(_, pte)| pte) {
             out.entries += 1;
-            if pte.young && folios[pte.folio].lruvec == lruvec {
+            if pte.young && folios.is_harvested(pte.folio, lruvec) {
                 pte.young = false;
                 out.young.push(YoungPte { folio: pte.folio, dirty: pte.dirty });
             }
@@ -176,9 +176,8 @@ impl Toy {
         let mut around = Around { mm, at: Va(lowest * PAGE), entries: 0, young: 1 };
         for (_, pte) in space.ptes.range_mut(start..end) {
             around.entries += 1;
-            let near = &folios[pte.folio];
-            let wanted = near.lruvec == folios[centre].lruvec && window.includes(near.lru_type());
-            if pte.young && wanted {
+            let here = folios.is_harvested(pte.folio, folios[centre].lruvec);
+            if pte.young && here && window.includes(folios[pte.folio].lru_type()) {
                 pte.young = false;
                 around.young += 1;
                 out.neighbours.push(YoungPte { folio: pte.folio, dirty: pte.dirty });
