@@ -117,6 +117,16 @@ impl Backend for Kernel {
         ["classic", "k6.12"].map(Variant::named).to_vec()
     }
 
+    /// `classic` is the booted kernel without generations, not the classic LRU of the latest one.
+    fn modelled(&self, variant: &Variant) -> Variant {
+        let mut model = variant.clone();
+        if model.base == "classic" {
+            model.base = "k6.12".to_string();
+            model.set.insert("lru".to_string(), Value::String("classic".to_string()));
+        }
+        model
+    }
+
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
         Ok(Arc::new(self.ready(sections, variant)?))
     }
