@@ -24,6 +24,9 @@ pub struct Order {
     pub zram_bytes: u64,
     /// Values to write, in order, after disk and swap are there.
     pub settings: Vec<Setting>,
+    /// Writeback is the machine's alone: groups have no dirty limits of their own.
+    #[serde(default)]
+    pub shared_writeback: bool,
     /// Groups to make, parents first.
     pub groups: Vec<Group>,
     /// Files of the workload, made before it starts and not cached then; [`file_path`] by number.

@@ -13,6 +13,8 @@ use mglru_guest::order::{Disk, MOUNT, Setting, file_path};
 use rustix::mount::{MountFlags, mount};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
+/// Where the io controller is mounted apart from the others.
+const OLD_IO: &str = "/blkio";
 const SHELL: &str = "/bin/busybox";
 const ZRAM: &str = "/dev/zram0";
 /// Longest wait for a device whose driver was just loaded.
@@ -125,19 +127,31 @@ fn make_groups(order: &Order) -> Result<(), String> {
     let put = |path: String, value: &str| {
         fs::write(&path, value).map_err(|e| format!("{path} = {value}: {e}"))
     };
-    put(control(CGROUPS), "+memory +io")?;
+    // Groups have writeback of their own only where the same hierarchy controls memory and io: with
+    // the latter in a hierarchy of the old kind they have not.
+    let controllers = if order.shared_writeback { "+memory" } else { "+memory +io" };
+    if order.shared_writeback {
+        mount_io_apart()?;
+    }
+    put(control(CGROUPS), controllers)?;
     for group in &order.groups {
         let dir = group_dir(&group.path);
         fs::create_dir_all(&dir).map_err(|e| format!("{dir}: {e}"))?;
         let is_parent = |other: &str| other.starts_with(&format!("{}/", group.path));
         if order.groups.iter().any(|other| is_parent(&other.path)) {
-            put(control(&dir), "+memory +io")?;
+            put(control(&dir), controllers)?;
         }
         for (file, value) in &group.limits {
             put(format!("{dir}/{file}"), value)?;
         }
     }
     Ok(())
+}
+
+fn mount_io_apart() -> Result<(), String> {
+    fs::create_dir_all(OLD_IO).map_err(|e| format!("{OLD_IO}: {e}"))?;
+    mount("cgroup", OLD_IO, "cgroup", MountFlags::empty(), c"blkio")
+        .map_err(|e| format!("machine.dirty.per_group = false: this kernel has no blkio ({e})"))
 }
 
 /// Every block is written, so that a first read is a read of the device.

@@ -62,6 +62,12 @@ pub trait Backend: Sync {
     fn own_variants(&self) -> Vec<Variant> {
         Vec::new()
     }
+
+    /// What a variant of this backend is called in a model of it that runs beside it, under the
+    /// same name.
+    fn modelled(&self, variant: &Variant) -> Variant {
+        variant.clone()
+    }
 }
 
 /// A run without its seed, valid by construction.

@@ -4,8 +4,11 @@
 //! [`truth`] reads what was measured, [`replay`] runs it in the model as an experiment like any
 //! other (resumable, several at a time), [`verdict`] compares, [`text`] tells.
 
+pub mod answers;
 pub mod causes;
+pub mod generations;
 mod paced;
+pub mod program;
 pub mod replay;
 pub mod text;
 pub mod truth;

@@ -22,6 +22,7 @@ pub mod render;
 pub mod report;
 pub mod runner;
 pub mod scale;
+pub mod sides;
 pub mod spec;
 pub mod stats;
 pub mod store;

@@ -6,8 +6,9 @@
 pub mod expect;
 mod read;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
-use toml::Table;
+use toml::{Table, Value};
 
 pub use expect::{Control, Neutral, Published};
 
@@ -30,8 +31,10 @@ pub struct Plan {
     pub title: String,
     /// A paragraph for `mglru show`.
     pub about: String,
-    /// Backend to use unless the command line names one.
-    pub backend: String,
+    /// Backends to use unless the command line names some; several are set side by side.
+    pub backends: Vec<String>,
+    /// Sections that differ on a backend, by its name (`[on.sim.workload]`).
+    pub on: IndexMap<String, Table>,
     /// Variant all others are compared with.
     pub base: String,
     /// Variants, in the order they run and are shown.
@@ -70,6 +73,23 @@ pub struct Brief {
 }
 
 impl Plan {
+    /// The plan as it is on a backend: keys of `[on.NAME.SECTION]` in place of the section's own;
+    /// a workload of another kind in place of the whole workload.
+    #[must_use]
+    pub fn on(mut self, backend: &str) -> Self {
+        for (name, changed) in self.on.get(backend).into_iter().flatten() {
+            let (section, changed) = (self.sections.get_mut(name), changed.as_table());
+            let section = section.and_then(Value::as_table_mut);
+            if let (Some(section), Some(changed)) = (section, changed) {
+                if name == "workload" && changed.contains_key("kind") {
+                    section.clear();
+                }
+                section.extend(changed.clone());
+            }
+        }
+        self
+    }
+
     /// Does it answer to what somebody published?
     pub fn is_judged(&self) -> bool {
         !self.published.is_empty() || !self.neutral.is_empty()

@@ -27,9 +27,14 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("highalloc", include_str!("../../../plans/highalloc.toml")),
     ("trace", include_str!("../../../plans/trace.toml")),
     ("vm-dd", include_str!("../../../plans/vm-dd.toml")),
+    ("vm-throttle-oom", include_str!("../../../plans/vm-throttle-oom.toml")),
+    ("vm-stress", include_str!("../../../plans/vm-stress.toml")),
     ("vm-aging-oom", include_str!("../../../plans/vm-aging-oom.toml")),
     ("vm-fio-zipf", include_str!("../../../plans/vm-fio-zipf.toml")),
     ("vm-fio-uniform", include_str!("../../../plans/vm-fio-uniform.toml")),
+    ("vm-mysql", include_str!("../../../plans/vm-mysql.toml")),
+    ("vm-memcached", include_str!("../../../plans/vm-memcached.toml")),
+    ("vm-fio-memcgs", include_str!("../../../plans/vm-fio-memcgs.toml")),
 ];
 
 const FOLDER: &str = "plans";

@@ -3,11 +3,13 @@
 mod html;
 mod mmtests2012;
 mod page;
+mod sides;
 mod table;
 
 pub use html::html;
 pub use mmtests2012::mmtests2012;
 pub use page::page;
+pub use sides::sides;
 pub use table::{comparisons, list, misses, report};
 
 use serde::Serialize;

@@ -70,6 +70,7 @@ impl Experiment {
         backend: &'static dyn Backend,
     ) -> Result<Self, Error> {
         let file = plan.file.clone();
+        plan = plan.on(backend.name());
         plan.scale = selection.scale.unwrap_or(plan.scale);
         if !selection.given.is_empty() {
             plan.variants.clone_from(&selection.given);
@@ -79,6 +80,19 @@ impl Experiment {
         select(&mut plan, selection)?;
         let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
         Ok(Self { plan, backend: backend.name(), hash, runs })
+    }
+
+    /// The variants that a selection of the plan runs.
+    ///
+    /// # Errors
+    /// A name that is no variant.
+    pub(crate) fn variants(plan: &Plan, selection: &Selection) -> Result<Vec<Variant>, Error> {
+        let mut plan = plan.clone();
+        if !selection.given.is_empty() {
+            return Ok(selection.given.clone());
+        }
+        select(&mut plan, &Selection { base: None, ..selection.clone() })?;
+        Ok(plan.variants)
     }
 
     /// The record of a finished run.

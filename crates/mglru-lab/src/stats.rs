@@ -57,6 +57,13 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Standard deviation over mean of a whole population; `None` for fewer than two, or a mean of 0.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+    (values.len() > 1 && mean > 0.0).then(|| (squares / values.len() as f64).sqrt() / mean)
+}
+
 fn standard_error(values: &[f64]) -> f64 {
     let centre = mean(values);
     let squares: f64 = values.iter().map(|v| (v - centre).powi(2)).sum();

@@ -56,6 +56,9 @@ use crate::variant::Variant;
 const ANY_SEED: u64 = 1;
 /// Most processors of the virtual machine.
 const MAX_CPUS: u32 = 255;
+/// Least memory a guest boots with: its kernel, and the files packed for it twice while they are
+/// unpacked.
+const MIN_MEMORY: u64 = 192 << 20;
 /// Where a trace lies in the guest.
 const TRACES: &str = "/traces";
 
@@ -117,6 +120,16 @@ impl Backend for Kernel {
         ["classic", "k6.12"].map(Variant::named).to_vec()
     }
 
+    /// `classic` is the booted kernel without generations, not the classic LRU of the latest one.
+    fn modelled(&self, variant: &Variant) -> Variant {
+        let mut model = variant.clone();
+        if model.base == "classic" {
+            model.base = "k6.12".to_string();
+            model.set.insert("lru".to_string(), Value::String("classic".to_string()));
+        }
+        model
+    }
+
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
         Ok(Arc::new(self.ready(sections, variant)?))
     }
@@ -132,11 +145,15 @@ impl Kernel {
         let host = |problem| KeyError::key("backend kernel", problem);
         let image = Image::of(&spec).map_err(host)?;
         programs::find(qemu::PROGRAM).map_err(host)?;
+        let missing = spec.programs.iter().find_map(|name| programs::find(name).err());
+        if let Some(problem) = missing {
+            return Err(KeyError::key("kernel.programs", problem));
+        }
         let (task, limits, packed) = task(sections)?;
         let machine = sim::machine(&sections.machine, sections.scale, &limits)?;
         let mut order = order::of_machine(&machine, &spec, &switches)?;
         task.add_to(&mut order, &limits, &switches)?;
-        let memory = spec.memory.unwrap_or(machine.memory).0;
+        let memory = memory(&machine, &spec)?;
         let cpus = cpus(&machine, &spec)?;
         let kind = order::disk_kind(&machine, &spec);
         let (nodes, scale) = (machine.nodes, sections.scale);
@@ -156,8 +173,22 @@ impl Kernel {
     }
 }
 
+fn memory(machine: &MachineSpec, spec: &KernelSpec) -> Result<u64, KeyError> {
+    let memory = spec.memory.unwrap_or(machine.memory);
+    match memory.0 >= MIN_MEMORY {
+        true => Ok(memory.0),
+        false => {
+            let problem =
+                format!("a guest boots with {} at least (see kernel.memory)", Size(MIN_MEMORY));
+            Err(KeyError::value("machine.memory", memory, problem))
+        }
+    }
+}
+
 fn cpus(machine: &MachineSpec, spec: &KernelSpec) -> Result<u32, KeyError> {
-    let cpus = spec.cpus.unwrap_or(machine.cpus);
+    // Processors that take turns on the host's own hold each other's locks while they do not run.
+    let own = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let cpus = spec.cpus.unwrap_or(machine.cpus.min(own));
     match (1..=MAX_CPUS).contains(&cpus) {
         true => Ok(cpus),
         false => {

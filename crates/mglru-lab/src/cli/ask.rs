@@ -12,6 +12,7 @@ use crate::render;
 use crate::report::Report;
 use crate::scale;
 use crate::spec::{Experiment, Selection};
+use crate::variant::Variant;
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,9 +51,10 @@ pub struct Asked {
     /// Name of a plan (see `mglru list plans`) or a TOML file
     #[arg(value_name = "PLAN|FILE.toml")]
     pub plan: String,
-    /// Backend: sim, pager or kernel [default: the plan's, or kernel with --kernel]
-    #[arg(long)]
-    pub backend: Option<String>,
+    /// Backend: sim, pager or kernel; several, as kernel,sim, are set side by side [default: the
+    /// plan's, or kernel with --kernel]
+    #[arg(long = "backend", value_name = "BACKEND", value_delimiter = ',')]
+    pub backends: Vec<String>,
     /// Run this variant only (repeatable); NAME+SWITCH puts switches on a named one
     #[arg(long = "variant", value_name = "V")]
     pub variants: Vec<String>,
@@ -79,44 +81,68 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The plan as asked for, every run of it checked.
-    pub(crate) fn experiment(&self) -> Result<Experiment, Error> {
-        let (plan, backend) = self.plan()?;
-        let mut given = self.booted.variants(&self.variants)?;
-        if given.is_empty() && self.variants.is_empty() && plan.backend != backend.name() {
-            given = backend.own_variants();
-        }
+    /// The plan as asked for on each of its backends, every run checked.
+    pub(crate) fn experiments(&self) -> Result<Vec<Experiment>, Error> {
+        let sets = [&self.sets[..], &self.booted.sets()].concat();
+        let plan = plans::find(&self.plan, &sets)?;
+        let backends = self.backends(&plan)?;
         let selection = Selection {
             variants: self.variants.clone(),
-            given,
+            given: self.given(&plan, &backends)?,
             base: self.base.clone(),
             seeds: self.seeds,
             scale: self.scale,
         };
-        Experiment::new(plan, &selection, backend)
+        let written_for = backend::by_name(&plan.backends[0])?;
+        let named_by = if is_for(&plan, backends[0]) { written_for } else { backends[0] };
+        let experiment = |backend: &&'static dyn Backend| {
+            let mut selection = selection.clone();
+            if backend.name() != named_by.name() {
+                let variants = Experiment::variants(&plan, &selection)?;
+                selection.given = variants.iter().map(|v| named_by.modelled(v)).collect();
+                selection.base.get_or_insert_with(|| plan.base.clone());
+            }
+            Experiment::new(plan.clone(), &selection, *backend)
+        };
+        backends.iter().map(experiment).collect()
     }
 
-    fn plan(&self) -> Result<(Plan, &'static dyn Backend), Error> {
-        let sets = [&self.sets[..], &self.booted.sets()].concat();
-        let plan = plans::find(&self.plan, &sets)?;
-        let implied = (!self.booted.is_empty()).then_some("kernel");
-        let asked = self.backend.as_deref().or(implied).unwrap_or(&plan.backend);
-        match implied {
-            Some(kernel) if asked != kernel => Err(Error::Request(format!(
-                "--backend {asked}: --kernel, --modules and --append go with --backend kernel"
-            ))),
-            _ => {
-                let backend = backend::by_name(asked)?;
-                Ok((plan, backend))
-            }
+    /// Variants that stand in place of the plan's.
+    fn given(&self, plan: &Plan, backends: &[&dyn Backend]) -> Result<Vec<Variant>, Error> {
+        let given = self.booted.variants(&self.variants)?;
+        match given.is_empty() && self.variants.is_empty() && !is_for(plan, backends[0]) {
+            true => Ok(backends[0].own_variants()),
+            false => Ok(given),
         }
+    }
+
+    /// The first is the measure of the others.
+    fn backends(&self, plan: &Plan) -> Result<Vec<&'static dyn Backend>, Error> {
+        let booted = !self.booted.is_empty();
+        let names = match self.backends.is_empty() {
+            false => self.backends.clone(),
+            true if booted => vec!["kernel".to_string()],
+            true => plan.backends.clone(),
+        };
+        let asked = names.join(",");
+        if let Some((_, name)) = names.iter().enumerate().find(|(at, n)| names[..*at].contains(n)) {
+            return Err(Error::Request(format!("--backend {asked}: {name} stands there twice")));
+        }
+        if booted && asked != "kernel" {
+            return Err(Error::Request(format!(
+                "--backend {asked}: --kernel, --modules and --append go with --backend kernel"
+            )));
+        }
+        names.iter().map(|name| backend::by_name(name)).collect()
     }
 
     /// The command that repeats this one.
     pub(crate) fn repeat(&self) -> String {
         let mut words = vec!["mglru run".to_string(), quoted(&self.plan)];
         let mut option = |name: &str, value: String| words.push(format!("--{name} {value}"));
-        self.backend.iter().for_each(|b| option("backend", b.clone()));
+        if !self.backends.is_empty() {
+            option("backend", self.backends.join(","));
+        }
         self.variants.iter().for_each(|v| option("variant", quoted(v)));
         self.base.iter().for_each(|v| option("base", quoted(v)));
         self.seeds.iter().for_each(|n| option("seeds", n.to_string()));
@@ -125,6 +151,11 @@ impl Asked {
         self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
         words.join(" ")
     }
+}
+
+/// The plan's variants are meant for this backend.
+fn is_for(plan: &Plan, backend: &dyn Backend) -> bool {
+    plan.backends.iter().any(|name| name == backend.name())
 }
 
 fn quoted(word: &str) -> String {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::render;
 use crate::report::Report;
 use crate::runner::{self, Progress};
+use crate::sides::Sides;
 use crate::spec::Experiment;
 use crate::store::{self, Found, Store};
 
@@ -68,9 +69,13 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
     if output.skin.is_some() && output.format != Format::Table {
         return Err(ask::skin_of_no_table());
     }
-    let experiment = asked.experiment()?;
-    let dir = output.out.clone().unwrap_or_else(|| default_dir(&experiment));
-    let report = report(&experiment, &dir, output)?;
+    let experiments = asked.experiments()?;
+    if experiments.len() > 1 {
+        return several(asked, output, &experiments);
+    }
+    let experiment = &experiments[0];
+    let dir = output.out.clone().unwrap_or_else(|| default_dir(experiment));
+    let report = report(experiment, &dir, output)?;
     let text = match output.format {
         Format::Json => render::json(&report),
         Format::Html => render::html(&report),
@@ -80,6 +85,30 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
         }
     };
     Ok((text, report.exit_status()))
+}
+
+/// Each backend in a folder of its own, then all of them side by side.
+fn several(asked: &Asked, output: &Output, experiments: &[Experiment]) -> Answer {
+    if output.format == Format::Html {
+        let problem = "several backends are set side by side as table or json";
+        return Err(Error::Request(format!("--format html: {problem}")));
+    }
+    let folder = |experiment: &Experiment| match &output.out {
+        Some(out) => out.join(experiment.backend),
+        None => default_dir(experiment),
+    };
+    let one = |experiment: &Experiment| report(experiment, &folder(experiment), output);
+    let reports = experiments.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let sides = Sides::new(&experiments[0].plan, &reports);
+    let text = match output.format {
+        Format::Json => render::json(&sides),
+        _ => {
+            let dirs = experiments.iter().map(|e| format!("records: {}\n", folder(e).display()));
+            let dirs: String = dirs.collect();
+            format!("{}{dirs}repeat: {}\n", render::sides(&sides), asked.repeat())
+        }
+    };
+    Ok((text, sides.exit_status()))
 }
 
 /// Runs what is missing of an experiment into its folder.

@@ -36,6 +36,7 @@ fn refuse(asked: &Asked, output: &Output) -> Result<(), Error> {
         ("--base", asked.base.is_some()),
         ("--set", !asked.sets.is_empty()),
         ("--scale", asked.scale.is_some()),
+        ("--backend A,B", asked.backends.len() > 1),
         ("--skin", output.skin.is_some()),
         ("--format html", output.format == Format::Html),
     ];
@@ -46,7 +47,7 @@ fn refuse(asked: &Asked, output: &Output) -> Result<(), Error> {
 }
 
 fn brief(plan: Plan, asked: &Asked, output: &Output) -> Result<Report, Error> {
-    let backend = backend::by_name(asked.backend.as_ref().unwrap_or(&plan.backend))?;
+    let backend = backend::by_name(asked.backends.first().unwrap_or(&plan.backends[0]))?;
     let selection = Selection {
         variants: plan.all.variants.clone(),
         given: Vec::new(),

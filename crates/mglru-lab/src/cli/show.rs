@@ -42,7 +42,8 @@ pub(super) struct ReportArgs {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    Ok((text(&args.asked.experiment()?), 0))
+    let shown: Vec<String> = args.asked.experiments()?.iter().map(text).collect();
+    Ok((shown.join("\n"), 0))
 }
 
 pub(super) fn report(args: &ReportArgs) -> Answer {

@@ -74,6 +74,9 @@ pub const RULES: &[&str] = &[
      charged to the group.",
 ];
 
+/// Why outcomes of programs are off where they are.
+pub const PROGRAMS: &[&str] = &[];
+
 /// What is known of a job's error.
 pub fn cause(job: &str, mglru: bool) -> &'static str {
     let fits = |c: &&Cause| {

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use mglru::Config;
 use mglru_sim::MachineSpec;
 use mglru_sim::device::DeviceSpec;
+use mglru_sim::outcome::GroupOutcome;
 use mglru_sim::spec::{GroupSpec, PAGE_SIZE, Size};
 use mglru_sim::swap::SwapSpec;
 use mglru_workload::Knob;
@@ -15,24 +16,28 @@ use mglru_workload::job::{GROUP_NAME, Job as JobSpec, JobWorkload};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
+use super::generations;
 use super::paced::Paced;
+use super::program::Program;
 use super::truth::Run;
-use crate::backend::{Job, Outcome, Progress};
+use crate::backend::{self, Job, Outcome, Progress};
 use crate::plan::Plan;
 use crate::policy;
 use crate::record::Metrics;
 use crate::spec::{self, Experiment, RunSpec};
 use crate::variant::Variant;
 
+/// Hash of the model's own source: records of another model are not these.
+const MODEL: &str = env!("MGLRU_MODEL");
 /// The rules of the measured kernel.
 const KERNEL: &str = "k6.12";
 /// The same kernel with the multi-gen LRU off.
 const KERNEL_CLASSIC: &str = "k6.12+lru=classic";
 
 /// Linux sums the statistics of groups up every two seconds.
-const STAT_FLUSH_MS: u32 = 2_000;
+pub(super) const STAT_FLUSH_MS: u32 = 2_000;
 /// Pages a processor charges in advance.
-const CHARGE_BATCH: u32 = 64;
+pub(super) const CHARGE_BATCH: u32 = 64;
 /// What the measured process had charged besides page tables and page-cache nodes (slab objects of
 /// its own): every record's `end.kernel` holds two to four such pages.
 const OWN_KERNEL_PAGES: u64 = 3;
@@ -54,6 +59,12 @@ impl Measured {
     /// Name of the variant of the policy that replays it.
     pub fn policy(&self) -> &'static str {
         if self.mglru { KERNEL } else { KERNEL_CLASSIC }
+    }
+
+    /// What was run when it was no job.
+    pub fn program(&self) -> Option<Result<Program, String>> {
+        let run = &self.runs[0];
+        run.spec.is_empty().then(|| Program::of(run))
     }
 
     /// `experiment.variant on seed 1`, for messages.
@@ -108,9 +119,20 @@ impl Job for Replay {
         Ok(Outcome {
             metrics: Metrics { ops: found.accesses, ops_per_s, latency_us: None, virtual_s },
             counters,
+            custom: [(generations::TEXTS.to_string(), texts(&found).into())].into(),
             ..Outcome::default()
         })
     }
+}
+
+/// The job's group's generations after each step.
+fn texts(found: &mglru_sim::Outcome) -> Vec<Json> {
+    let ends = found.phases.iter().skip(1).map(|phase| &phase.snapshot.groups);
+    let of = |groups: &Vec<GroupOutcome>| {
+        let group = groups.iter().find(|group| group.name == GROUP_NAME);
+        Json::from(group.map_or("", |group| &group.lru_gen))
+    };
+    ends.chain([&found.groups]).map(of).collect()
 }
 
 /// What can be replayed, and what cannot, by reason.
@@ -126,13 +148,13 @@ pub struct Prepared {
 /// Readies every measured job.
 pub fn prepare(all: Vec<Measured>) -> Prepared {
     let (mut jobs, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-    let mut text = String::from("control\n");
+    let mut text = format!("control\nmodel {MODEL}\n");
     for measured in all {
-        match replay(&measured) {
-            Ok(replay) => {
+        match ready(&measured) {
+            Ok((job, says)) => {
                 let id = spec::hex(&format!("{} {}", KERNEL, measured.title()), 6);
-                text += &format!("{} {:?}\n", measured.title(), replay);
-                runs.push(run_spec(&measured, id, replay));
+                text += &format!("{} {says}\n", measured.title());
+                runs.push(run_spec(&measured, id, job));
                 jobs.push(measured);
             }
             Err(reason) => left_out.push((measured, reason)),
@@ -143,13 +165,31 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
     Prepared { experiment, jobs, left_out }
 }
 
-fn run_spec(measured: &Measured, id: String, replay: Replay) -> RunSpec {
+/// What runs in the model, and everything about it as text.
+fn ready(measured: &Measured) -> Result<(Arc<dyn Job>, String), String> {
+    let Some(program) = measured.program() else {
+        let replay = replay(measured)?;
+        let says = format!("{replay:?}");
+        return Ok((Arc::new(replay), says));
+    };
+    let program = program?;
+    let run = &measured.runs[0];
+    if program.measured(run).is_empty() {
+        return Err("the record says nothing of what came of it".to_string());
+    }
+    let sections = program.sections(run, program.period_ms(&measured.runs))?;
+    let sim = backend::by_name("sim").map_err(|e| e.to_string())?;
+    let job = sim.prepare(&sections, &variant(measured.policy())).map_err(|e| e.to_string())?;
+    Ok((job, format!("{sections:?}")))
+}
+
+fn run_spec(measured: &Measured, id: String, job: Arc<dyn Job>) -> RunSpec {
     RunSpec {
         id,
         variant: Arc::new(variant(measured.policy())),
         seed: measured.seed,
         point: measured.job.as_str().into(),
-        job: Arc::new(replay),
+        job,
     }
 }
 
@@ -168,9 +208,6 @@ fn plan() -> Plan {
 
 fn replay(measured: &Measured) -> Result<Replay, String> {
     let run = &measured.runs[0];
-    if run.spec.is_empty() {
-        return Err("is no job: what it did is not known page by page".to_string());
-    }
     let job = JobSpec::parse(&run.spec).map_err(|e| format!("its job: {e}"))?;
     let steps = job.steps.len();
     if measured.runs.iter().any(|run| run.steps.len() != steps) {
@@ -282,7 +319,7 @@ mod tests {
                         phase main ops=4096 mix=0:1\n";
 
     fn run(mglru: u8, rep: u32) -> Run {
-        let step = Step { ops: 4096, sec: 0.4096, d: IndexMap::new() };
+        let step = Step { ops: 4096, sec: 0.4096, ..Step::default() };
         Run {
             id: format!("x.loop.{mglru}.s1.r{rep}"),
             exp: "x".into(),
@@ -295,6 +332,9 @@ mod tests {
             pre: String::new(),
             cmd: String::new(),
             steps: vec![step],
+            fair: None,
+            run: None,
+            mixoom: None,
         }
     }
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::causes::cause;
+use super::causes::{PROGRAMS, cause};
+use super::generations::Windows;
 use super::replay::on_off;
 use super::verdict::{Compared, Verdicts};
+use crate::render::number;
 
 /// Rows of the list of worst cases.
 const WORST: usize = 20;
@@ -30,7 +32,53 @@ pub fn table(verdicts: &Verdicts) -> String {
         let (spread, error) = (percent(*kernel_spread), signed(*rel_error));
         let _ = writeln!(out, "{id:<45}{counter:<25}{kernel:>9}{spread:>8}{model:>9}{error:>9}");
     }
-    out + "\n" + &left_out(verdicts)
+    out + "\n" + &programs(verdicts) + &windows(verdicts) + &left_out(verdicts)
+}
+
+/// Outcomes of runs that are no jobs.
+fn programs(verdicts: &Verdicts) -> String {
+    if verdicts.answers.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "| run | LRU | figure | kernel | from … to | model | error | agrees |\n\
+         |---|---|---|---:|---:|---:|---:|---|\n",
+    );
+    for a in &verdicts.answers {
+        let [least, most] = a.range.map(number);
+        let (kernel, model, error) = (number(a.kernel), number(a.model), signed(a.rel_error));
+        let (lru, agrees) = (on_off(a.mglru), if a.agrees { "yes" } else { "no" });
+        let _ = writeln!(
+            out,
+            "| {} | {lru} | {} | {kernel} | {least} … {most} | {model} | {error} | {agrees} |",
+            a.job, a.what
+        );
+    }
+    let right = verdicts.moved.iter().filter(|m| m.right).count();
+    let judged = verdicts.moved.len();
+    let _ = writeln!(out, "\non against off: the way is right in {right} of {judged}");
+    for m in verdicts.moved.iter().filter(|m| !m.right) {
+        let (kernel, model) = (number(m.kernel), number(m.model));
+        let _ = writeln!(out, "- wrong: {} {}: kernel ×{kernel}, model ×{model}", m.job, m.what);
+    }
+    out + "\n"
+}
+
+/// Generations after every step.
+fn windows(verdicts: &Verdicts) -> String {
+    let sum = |f: fn(&Windows) -> usize| verdicts.windows.iter().map(f).sum::<usize>();
+    let (steps, same) = (sum(|w| w.steps), sum(|w| w.same));
+    if steps == 0 {
+        return String::new();
+    }
+    let mut out = format!("the same generations after {same} of {steps} steps\n");
+    let mut far: Vec<&Windows> = verdicts.windows.iter().collect();
+    far.sort_by(|a, b| b.displaced.total_cmp(&a.displaced).then(a.job.cmp(&b.job)));
+    for w in far.into_iter().take(WORST) {
+        let (job, same, steps, displaced) = (&w.job, w.same, w.steps, percent(w.displaced));
+        let _ = writeln!(out, "- {job}: {same} of {steps}, {displaced} of the pages elsewhere");
+    }
+    out + "\n"
 }
 
 /// The page `docs/fidelity.md`.
@@ -64,7 +112,30 @@ pub fn markdown(verdicts: &Verdicts) -> String {
             "| {job} | {lru} | {counter} | {kernel:.0} | {spread} | {model:.0} | {error} |"
         );
     }
-    out + "\n## Not replayed\n\n" + &left_out(verdicts)
+    let programs = programs(verdicts);
+    if !programs.is_empty() {
+        out += "\n## Programs\n\nWhat they did is not known page by page: the same thing is run in the \
+                model, and outcomes are\ncompared. `agrees`: the model's figure lies among the \
+                kernel's, or is the same answer to yes or no.\n\n";
+        out += &programs;
+        out += &program_causes();
+    }
+    let windows = windows(verdicts);
+    if !windows.is_empty() {
+        out += "\n## Generations\n\nThe tables of lru_gen after every step of every job with the \
+                multi-gen LRU on; the jobs with most pages\nin another generation first.\n\n";
+        out += &windows;
+    }
+    let left_out = left_out(verdicts);
+    match left_out.is_empty() {
+        true => out,
+        false => out + "\n## Not replayed\n\n" + &left_out,
+    }
+}
+
+/// Why programs' outcomes are off.
+fn program_causes() -> String {
+    PROGRAMS.iter().map(|says| format!("- {says}\n")).collect()
 }
 
 /// What the comparison taught the model.
@@ -180,6 +251,9 @@ mod tests {
             runs: vec![row],
             summary: [("pgmajfault".to_string(), summary)].into(),
             directions: vec![direction],
+            answers: Vec::new(),
+            moved: Vec::new(),
+            windows: Vec::new(),
             left_out: [("8dd.x".to_string(), "is no job".to_string())].into(),
         }
     }

@@ -43,6 +43,63 @@ pub struct Run {
     /// What each step of the job came to.
     #[serde(default)]
     pub steps: Vec<Step>,
+    /// What requests for groups' memory came to.
+    #[serde(default)]
+    pub fair: Option<Fair>,
+    /// What a program came to.
+    #[serde(default)]
+    pub run: Option<Whole>,
+    /// What readers beside rounds of memory came to.
+    #[serde(default)]
+    pub mixoom: Option<Whole>,
+}
+
+/// Groups after requests for their memory.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Fair {
+    /// How long all requests took, seconds.
+    pub sec: f64,
+    /// By group, as differences.
+    pub memcgs: Vec<Reclaimed>,
+    /// Counters of the machine, as differences: requests to the root take from all.
+    #[serde(default)]
+    pub vm: IndexMap<String, u64>,
+}
+
+/// What reclaim did to a group.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[allow(missing_docs)]
+pub struct Reclaimed {
+    pub pgsteal: u64,
+    pub pgscan: u64,
+    pub refault_anon: u64,
+    pub refault_file: u64,
+}
+
+/// A run that is one step.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Whole {
+    /// Rounds that were ended, where there are any.
+    #[serde(default)]
+    pub rounds_done: u64,
+    /// Counters of the group, as differences.
+    #[serde(default)]
+    pub d: IndexMap<String, u64>,
+    /// `memory.events`, as differences.
+    #[serde(default)]
+    pub events: IndexMap<String, u64>,
+}
+
+impl Whole {
+    /// A counter; 0 where there is none of that name.
+    pub fn counter(&self, name: &str) -> f64 {
+        self.d.get(name).copied().unwrap_or(0) as f64
+    }
+
+    /// An event; 0 where there was none.
+    pub fn event(&self, name: &str) -> f64 {
+        self.events.get(name).copied().unwrap_or(0) as f64
+    }
 }
 
 /// What was measured of one step.
@@ -57,6 +114,9 @@ pub struct Step {
     /// Counters of the group, as differences.
     #[serde(default)]
     pub d: IndexMap<String, u64>,
+    /// The group's generations after it, as the kernel prints them.
+    #[serde(default)]
+    pub lru_gen: String,
 }
 
 impl Run {

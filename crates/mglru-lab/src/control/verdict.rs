@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::COUNTERS;
+use super::answers::{self, Answer, Moved};
+use super::generations::{self, Windows};
 use super::replay::Measured;
 use super::truth::Run;
 use crate::record::Record;
@@ -14,7 +16,7 @@ use crate::record::Record;
 const RESOLUTION: f64 = 64.0;
 /// Share of a count by which switching the LRU must change it for the direction to be judged:
 /// repetitions of one run differ by up to 3 %.
-const LEAST_CHANGE: f64 = 0.03;
+pub(super) const LEAST_CHANGE: f64 = 0.03;
 
 /// One counter of one measured run beside the model's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,6 +70,12 @@ pub struct Verdicts {
     pub summary: BTreeMap<String, Summary>,
     /// Jobs whose measured change is larger than their spread.
     pub directions: Vec<Direction>,
+    /// Outcomes of runs that are no jobs.
+    pub answers: Vec<Answer>,
+    /// What switching the LRU does to them.
+    pub moved: Vec<Moved>,
+    /// Generations after the steps of each job.
+    pub windows: Vec<Windows>,
     /// Jobs that are not replayed, with the reason.
     pub left_out: BTreeMap<String, String>,
 }
@@ -78,7 +86,11 @@ impl Verdicts {
         let pairs: Vec<Pair> = jobs.iter().zip(records).collect();
         let runs = compared(&pairs);
         let reasons = left_out.iter().map(|(m, why)| (m.job.clone(), why.clone()));
+        let answers = answers::answers(jobs, records);
         Self {
+            moved: answers::moved(&answers),
+            answers,
+            windows: generations::windows(jobs, records),
             summary: summaries(&runs),
             directions: directions(&pairs),
             runs,
@@ -216,6 +228,9 @@ mod tests {
             pre: String::new(),
             cmd: String::new(),
             steps: vec![Step { d: IndexMap::from([("pgmajfault".into(), n)]), ..Step::default() }],
+            fair: None,
+            run: None,
+            mixoom: None,
         };
         let runs = counts.iter().enumerate().map(run).collect();
         Measured { job: "x.a".into(), seed: 1, mglru, runs }

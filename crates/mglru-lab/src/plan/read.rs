@@ -1,5 +1,8 @@
 //! From TOML text to [`Plan`]: syntax, unknown keys, types and ranges, each with its own message.
 
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -23,7 +26,7 @@ struct Head {
     #[serde(default)]
     about: String,
     #[serde(default = "sim")]
-    backend: String,
+    backend: Value,
     base: Option<String>,
     variants: Vec<Value>,
     #[serde(default = "six")]
@@ -53,6 +56,7 @@ impl Plan {
     }
 
     fn from_table(file: &str, source: String, mut table: Table) -> Result<Self, KeyError> {
+        let on = take_on(&mut table)?;
         let sections = take_sections(&mut table)?;
         let published = take_list(&mut table, "published", Published::check)?;
         let controls = take_list(&mut table, "control", Control::check)?;
@@ -66,7 +70,8 @@ impl Plan {
             name: check_name(head.name)?,
             title: head.title,
             about: head.about.trim().to_string(),
-            backend: head.backend,
+            backends: backends(&head.backend)?,
+            on,
             base,
             variants,
             seeds: seeds(&head.seeds)?,
@@ -137,6 +142,44 @@ fn take_sections(table: &mut Table) -> Result<Table, KeyError> {
     Ok(sections)
 }
 
+/// `[on.NAME]`, read as the plan's own sections are.
+fn take_on(table: &mut Table) -> Result<IndexMap<String, Table>, KeyError> {
+    let on = match table.remove("on") {
+        None => return Ok(IndexMap::new()),
+        Some(Value::Table(on)) => on,
+        Some(other) => return Err(KeyError::value("on", other, "expected tables [on.BACKEND]")),
+    };
+    let read = |(name, value): (String, Value)| {
+        let key = format!("on.{name}");
+        let Value::Table(mut given) = value else {
+            return Err(KeyError::value(key, value, "expected a table"));
+        };
+        if let Some(unknown) = given.keys().find(|name| !SECTIONS.contains(&name.as_str())) {
+            return Err(KeyError::unknown(&format!("{key}.{unknown}"), SECTIONS));
+        }
+        let names: Vec<String> = given.keys().cloned().collect();
+        let mut sections = take_sections(&mut given).map_err(|e| e.within(&key))?;
+        sections.retain(|name, _| names.iter().any(|given| given == name));
+        Ok((name, sections))
+    };
+    on.into_iter().map(read).collect()
+}
+
+/// One backend or several.
+fn backends(value: &Value) -> Result<Vec<String>, KeyError> {
+    let name = |value: &Value| value.as_str().map(str::to_string);
+    let names: Option<Vec<String>> = match value {
+        Value::Array(list) => list.iter().map(name).collect(),
+        one => name(one).map(|one| vec![one]),
+    };
+    let mut seen = BTreeSet::new();
+    let names =
+        names.filter(|names| !names.is_empty() && names.iter().all(|n| seen.insert(n.clone())));
+    names.ok_or_else(|| {
+        KeyError::value("backend", value, "must be a name or a list of different names")
+    })
+}
+
 fn flatten_groups(sections: &mut Table) -> Result<(), KeyError> {
     let groups = sections["groups"].as_table_mut().expect("take_sections made a table");
     for (name, group) in groups.iter_mut() {
@@ -171,7 +214,7 @@ fn take_list<T: DeserializeOwned>(
 
 /// serde lists only the keys of `Head` as known; the sections are known too.
 fn with_section_names(error: KeyError) -> KeyError {
-    const KNOWN: [&str; 19] = [
+    const KNOWN: [&str; 20] = [
         "name",
         "title",
         "about",
@@ -188,6 +231,7 @@ fn with_section_names(error: KeyError) -> KeyError {
         "workload",
         "reclaim",
         "kernel",
+        "on",
         "published",
         "control",
         "neutral",
@@ -234,8 +278,8 @@ fn seeds(value: &Value) -> Result<Vec<u64>, KeyError> {
     }
 }
 
-fn sim() -> String {
-    "sim".to_string()
+fn sim() -> Value {
+    Value::String("sim".to_string())
 }
 
 fn six() -> Value {

@@ -11,7 +11,7 @@ use super::spec::{Accelerator, KernelSpec};
 use super::{accel, guest, programs, qemu};
 
 /// Programs with the packages they are in.
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 9] = [
     (qemu::PROGRAM, "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -19,6 +19,8 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("fio", "fio"),
     ("stress-ng", "stress-ng"),
     ("memcached", "memcached"),
+    ("sysbench", "sysbench"),
+    ("mariadbd", "mariadb-server-core"),
 ];
 
 /// Something the kernel backend needs.

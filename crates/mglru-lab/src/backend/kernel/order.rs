@@ -46,6 +46,7 @@ pub fn of_machine(
     Ok(Order {
         zram_bytes,
         disk: Some(disk(machine, spec)),
+        shared_writeback: !machine.dirty.per_group,
         settings: settings(machine, switches),
         sample_ms: spec.sample_ms,
         prepare: spec.prepare.clone(),

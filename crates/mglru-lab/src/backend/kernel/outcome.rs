@@ -15,6 +15,7 @@ use super::watch::Told;
 use crate::backend::Outcome;
 use crate::backend::sim::measured::{PREPARING, RUN, quantiles};
 use crate::record::{Group, Metrics};
+use crate::stats;
 
 /// Names of vmstat's counters that are kept, by how they begin. Levels are not.
 const COUNTED: [&str; 13] = [
@@ -66,6 +67,9 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
     let boot_s = (told.boot.as_secs_f64() * 100.0).round() / 100.0;
     custom.insert("boot_s".to_string(), Json::from(boot_s));
     custom.insert("pressure_us".to_string(), pressure(&span));
+    let reclaimed = reclaimed(&span);
+    custom.extend(steal_spread(&reclaimed).map(|cv| ("pgsteal_cv".to_string(), Json::from(cv))));
+    custom.insert("reclaimed".to_string(), json!(reclaimed));
     custom.insert("events".to_string(), events(over));
     custom.insert("phases".to_string(), phases(told, over, layout));
     custom.insert("lru_gen".to_string(), Json::from(over.lru_gen.clone()));
@@ -172,6 +176,34 @@ fn group((name, state): (&String, &GroupState)) -> (String, Group) {
     stat.extend(state.peak.map(|peak| ("memory.peak".to_string(), peak)));
     stat.extend(pairs(&state.stat).map(|(name, value)| (name.to_string(), value)));
     (name.clone(), Group { memory_stat: stat })
+}
+
+/// What reclaim did to each group, by the names of truth files.
+type Reclaimed = BTreeMap<String, BTreeMap<&'static str, u64>>;
+
+fn reclaimed(span: &Span) -> Reclaimed {
+    let names = [
+        ("pgsteal", "pgsteal"),
+        ("pgscan", "pgscan"),
+        ("refault_anon", "workingset_refault_anon"),
+        ("refault_file", "workingset_refault_file"),
+    ];
+    let of = |(name, after): (&String, &GroupState)| {
+        let before = span.from.groups.get(name).map_or("", |state| &state.stat);
+        let went = |(short, stat)| {
+            let at = |text| value(text, stat).unwrap_or(0);
+            (short, at(&after.stat).saturating_sub(at(before)))
+        };
+        (name.clone(), names.map(went).into())
+    };
+    span.to.groups.iter().filter(|(name, _)| *name != ROOT).map(of).collect()
+}
+
+/// How evenly the groups that have none below them were reclaimed from.
+fn steal_spread(groups: &Reclaimed) -> Option<f64> {
+    let parent = |name: &str| groups.keys().any(|other| other.starts_with(&format!("{name}/")));
+    let leaves = groups.iter().filter(|(name, _)| !parent(name));
+    stats::spread(&leaves.map(|(_, went)| went["pgsteal"] as f64).collect::<Vec<_>>())
 }
 
 /// Time lost to pressure, microseconds.

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use crate::backend::Outcome;
 use crate::record::{Group, Latency, Metrics};
+use crate::stats;
 
 /// Phase that is measured.
 pub(crate) const RUN: &str = "run";
@@ -180,9 +181,7 @@ fn steal_spread(groups: &[GroupOutcome]) -> Option<f64> {
         by_type.into_iter().flatten().sum::<u64>() as f64
     };
     let steals: Vec<f64> = groups.iter().filter(is_leaf).map(stolen).collect();
-    let mean = steals.iter().sum::<f64>() / steals.len() as f64;
-    let variance = steals.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / steals.len() as f64;
-    (steals.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
+    stats::spread(&steals)
 }
 
 #[cfg(test)]

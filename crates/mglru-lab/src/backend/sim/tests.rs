@@ -98,7 +98,7 @@ fn sweeps_reach_machine_limits_and_rules() {
 fn every_built_in_plan_of_this_backend_can_run() {
     let plans = plans::BUILT_IN.iter().filter(|(name, _)| *name != "trace");
     let plans = plans.map(|(name, _)| plans::find(name, &[]).unwrap());
-    for plan in plans.filter(|plan| plan.backend == "sim") {
+    for plan in plans.filter(|plan| plan.backends == ["sim"]) {
         // Its blocks do not shrink with the machine.
         let scale = (plan.name != "highalloc").then_some(1.0 / 64.0);
         let selection = Selection { scale, ..Selection::default() };

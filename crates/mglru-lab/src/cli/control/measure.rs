@@ -5,16 +5,20 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
 use crate::backend::kernel::{Measuring, TruthAsked};
+use crate::backend::{self, Job, Sections};
 use crate::cli::Answer;
+use crate::control::program::Program;
+use crate::control::truth::Run;
 use crate::error::Error;
 use crate::runner;
+use crate::variant::Variant;
 
 /// Memory of the measuring guest where a line does not say, MiB.
 const MEMORY_MIB: u64 = 2048;
@@ -44,7 +48,13 @@ pub(in crate::cli) struct Measure {
 struct Line {
     fields: Map<String, Json>,
     seed: u64,
-    measuring: Measuring,
+    measuring: Kind,
+}
+
+/// A job, or something else that is known as a workload of ours.
+enum Kind {
+    Job(Box<Measuring>),
+    Program(Program, Arc<dyn Job>),
 }
 
 /// Measures every job of `truth` that can be, `jobs` at a time, and says what came of it.
@@ -62,10 +72,9 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
         if !id.contains(&args.only) || have.contains(id) {
             continue;
         }
-        match asked(&fields, args) {
+        match kind(&fields, args).map_err(at)? {
             None => skipped += 1,
-            Some(asked) => {
-                let measuring = Measuring::new(&asked).map_err(|e| at(e.to_string()))?;
+            Some(measuring) => {
                 let seed = fields.get("seed").and_then(Json::as_u64).unwrap_or(1);
                 lines.push(Line { fields, seed, measuring });
             }
@@ -74,7 +83,7 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
     let jobs = jobs.map_or_else(runner::default_jobs, usize::from);
     measure(&lines, out, jobs)?;
     let (done, kept, out) = (lines.len(), have.len(), out.display());
-    let left_out = format!("{skipped} skipped: no job text (programs and groups)");
+    let left_out = format!("{skipped} skipped: nothing that a guest can repeat");
     Ok((
         format!(
             "{done} jobs measured, {kept} kept, {left_out}
@@ -89,13 +98,35 @@ fn word<'a>(fields: &'a Map<String, Json>, key: &str) -> Option<&'a str> {
     fields.get(key).and_then(Json::as_str)
 }
 
+/// What is run; nothing where a guest cannot repeat it.
+fn kind(fields: &Map<String, Json>, args: &Measure) -> Result<Option<Kind>, String> {
+    if let Some(asked) = asked(fields, args) {
+        let measuring = Measuring::new(&asked).map_err(|e| e.to_string())?;
+        return Ok(Some(Kind::Job(Box::new(measuring))));
+    }
+    let run: Run =
+        serde_json::from_value(Json::Object(fields.clone())).map_err(|e| e.to_string())?;
+    let program = Program::of(&run).ok().filter(|program| !program.is_beyond_guests());
+    let Some(program) = program else { return Ok(None) };
+    let sections = Sections { kernel: kernel(args), ..program.sections(&run, None)? };
+    let variant = Variant::named(if run.mglru == 0 { "classic" } else { "k6.12" });
+    let job = backend::by_name("kernel").map_err(|e| e.to_string())?;
+    let job = job.prepare(&sections, &variant).map_err(|e| e.to_string())?;
+    Ok(Some(Kind::Program(program, job)))
+}
+
+/// `[kernel]` as the options say it.
+fn kernel(args: &Measure) -> Table {
+    let path = |path: &PathBuf| Value::String(path.display().to_string());
+    let image = args.kernel.iter().map(|image| ("image".to_string(), path(image)));
+    let modules = args.modules.iter().map(|dir| ("modules".to_string(), path(dir)));
+    image.chain(modules).collect()
+}
+
 /// What a line asks for; nothing where it is no job.
 fn asked(fields: &Map<String, Json>, args: &Measure) -> Option<TruthAsked> {
     let job = word(fields, "spec").filter(|spec| !spec.is_empty())?;
     let number = |key: &str| fields.get(key).and_then(Json::as_u64);
-    let path = |path: &PathBuf| Value::String(path.display().to_string());
-    let image = args.kernel.iter().map(|image| ("image".to_string(), path(image)));
-    let modules = args.modules.iter().map(|dir| ("modules".to_string(), path(dir)));
     Some(TruthAsked {
         job: job.to_string(),
         mglru: number("mglru") != Some(0),
@@ -103,7 +134,7 @@ fn asked(fields: &Map<String, Json>, args: &Measure) -> Option<TruthAsked> {
         zram_mib: number("zram_mb").unwrap_or(0),
         disk: word(fields, "disk").unwrap_or("blk").to_string(),
         before: word(fields, "pre").unwrap_or_default().to_string(),
-        kernel: image.chain(modules).collect::<Table>(),
+        kernel: kernel(args),
     })
 }
 
@@ -163,15 +194,38 @@ impl Line {
     /// belong to the old capacity and are left out.
     fn measure(&self, out: &Path) -> Result<String, Error> {
         let id = word(&self.fields, "id").unwrap_or_default();
-        let console = out.with_extension("console").join(format!("{id}.log"));
-        let measured = self.measuring.run(self.seed, &console);
+        let files = out.with_extension("console").join(id);
+        let measured = self.measuring.run(self.seed, &files);
         let measured = measured.map_err(|e| Error::Request(format!("{id}: {e}")))?;
         let mut fields = self.fields.clone();
-        ["steps", "ref", "ref_cap", "status", "kernel"].iter().for_each(|key| {
+        const OLD: [&str; 10] = [
+            "steps", "ref", "ref_cap", "status", "kernel", "fair", "run", "mixoom", "series",
+            "warm_end",
+        ];
+        OLD.iter().for_each(|key| {
             fields.remove(*key);
         });
         fields.extend(measured);
         Ok(format!("{}\n", Json::Object(fields)))
+    }
+}
+
+impl Kind {
+    /// The fields that are measured. Files that are kept begin with `files`.
+    fn run(&self, seed: u64, files: &Path) -> Result<Map<String, Json>, String> {
+        match self {
+            Self::Job(measuring) => {
+                let console = files.with_file_name(format!(
+                    "{}.log",
+                    files.file_name().unwrap_or_default().to_string_lossy()
+                ));
+                measuring.run(seed, &console)
+            }
+            Self::Program(program, job) => {
+                let outcome = job.run_keeping(seed, &|_| {}, files)?;
+                Ok(program.line(&outcome))
+            }
+        }
     }
 }
 

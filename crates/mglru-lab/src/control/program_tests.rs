@@ -1,0 +1,100 @@
+use super::*;
+
+const FAIR: &str = "fair /dev/ttyS1 n=16 pages=4096 kind=shmem target=parent rate=3000 \
+    warm_ms=15000 rounds=60 interval_ms=500 bytes=4194304 seed=1 wr=500";
+const DD: &str = "runin /dev/ttyS1 250 150 memory.max=134217728 -- /bin/dd if=/dev/zero \
+    of=/slow/testfile bs=1M count=192";
+const MIXED: &str = "mixoom /dev/ttyS1 limit_mb=192 anon_mb=176 file_mb=32 readers=16 threads=8 \
+    rounds=24 sleep_ms=120 wait_ms=200 maxs=100";
+
+fn run(cmd: &str, more: &str) -> Run {
+    let text = format!(
+        "{{\"id\":\"x.v.on.s1.r0\",\"exp\":\"x\",\"variant\":\"v\",\"mglru\":1,\"seed\":1,\
+         \"mem_mb\":3072,\"zram_mb\":64,\"cmd\":{cmd:?}{more}}}"
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+fn workload(run: &Run, period_ms: Option<u64>) -> Table {
+    Program::of(run).unwrap().sections(run, period_ms).unwrap().workload
+}
+
+#[test]
+fn commands_become_workloads() {
+    let fair = workload(&run(FAIR, ""), Some(833));
+    assert_eq!((fair["groups"].as_integer(), fair["pages"].as_integer()), (Some(16), Some(4096)));
+    assert_eq!((fair["engine"].as_str(), fair["target"].as_str()), (Some("shmem"), Some("parent")));
+    assert_eq!(fair["interval_ms"].as_integer(), Some(833), "at the pace it had");
+    assert_eq!(workload(&run(FAIR, ""), None)["interval_ms"].as_integer(), Some(500));
+    let mixed = workload(&run(MIXED, ""), None);
+    assert_eq!(mixed["anon_pages"].as_integer(), Some(176 * 256));
+    assert_eq!((mixed["readers"].as_integer(), mixed["threads"].as_integer()), (Some(16), Some(8)));
+}
+
+#[test]
+fn the_writer_has_its_device_and_its_limit() {
+    let pre = ",\"pre\":\"dmset slow 9 delay /dev/vdb 0 0 /dev/vdb 0 200\\nmount x\"";
+    let delayed = run(DD, pre);
+    let program = Program::of(&delayed).unwrap();
+    let device = Device::Delay(200_000_000);
+    assert_eq!(program, Program::Dd { count: 192, limit: 128 << 20, device });
+    let sections = program.sections(&delayed, None).unwrap();
+    assert_eq!(sections.groups["/fio"].max.0, 128 << 20);
+    assert_eq!(sections.machine["device"]["write_ns"].as_integer(), Some(200_000_000));
+    let slow = Run { variant: "bps8M_l64".into(), ..run(DD, "") };
+    let program = Program::of(&slow).unwrap();
+    assert!(program.is_beyond_guests() && format!("{program:?}").contains("Rate(8000000)"));
+    let odd = Run { variant: "bpsxM_l64".into(), ..run(DD, "") };
+    assert_eq!(Program::of(&odd).unwrap_err(), "variant bpsxM_l64: no rate");
+}
+
+#[test]
+fn measured_and_modelled_figures_have_the_same_names() {
+    let memcg = |steal| {
+        format!("{{\"pgsteal\":{steal},\"pgscan\":40,\"refault_anon\":3,\"refault_file\":0}}")
+    };
+    let fair = format!(",\"fair\":{{\"sec\":50.0,\"memcgs\":[{},{}]}}", memcg(10), memcg(30));
+    let whole = "{\"sec\":1.0,\"rounds_done\":4,\"d\":{\"pgscan\":7,\"workingset_refault_file\":8},\
+                 \"events\":{\"max\":1}}";
+    for (cmd, more) in
+        [(FAIR, fair), (DD, format!(",\"run\":{whole}")), (MIXED, format!(",\"mixoom\":{whole}"))]
+    {
+        let run = run(cmd, &more);
+        let program = Program::of(&run).unwrap();
+        let (measured, none) = (program.measured(&run), IndexMap::new());
+        let found = program.found(&none, &IndexMap::new(), 1);
+        assert_eq!(measured.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>(), "{cmd}");
+        match program {
+            Program::Fair(_) => {
+                assert_eq!(measured["spread of pgsteal"], 0.5);
+                assert_eq!((measured["scanned per page stolen"], measured["refaults"]), (2.0, 6.0));
+            }
+            Program::Dd { .. } => {
+                assert_eq!((measured["oom_kill"], measured["pgscan"]), (0.0, 7.0))
+            }
+            Program::Mixed(_) => assert_eq!(measured["refaults a round"], 2.0),
+        }
+    }
+}
+
+#[test]
+fn what_a_guest_did_reads_as_a_truth_files_line() {
+    let fair = Program::of(&run(FAIR, "")).unwrap();
+    let went = json!({ "pgsteal": 5, "pgscan": 9, "refault_anon": 1, "refault_file": 0 });
+    let groups = json!({ "/fair": went, "/fair/0": went, "/fair/1": went });
+    let custom = IndexMap::from([("reclaimed".to_string(), groups)]);
+    let outcome = Outcome { custom, ..Outcome::default() };
+    let line = Json::Object(fair.line(&outcome));
+    assert_eq!(line["fair"]["memcgs"].as_array().unwrap().len(), 2, "the parent is none of them");
+    let again = run(FAIR, &format!(",\"fair\":{}", line["fair"]));
+    assert_eq!(fair.measured(&again)["scanned per page stolen"], 1.8);
+}
+
+#[test]
+fn what_is_not_known_says_so() {
+    let of = |cmd: &str| Program::of(&run(cmd, "")).and_then(|p| p.sections(&run(cmd, ""), None));
+    assert!(of("sleep 1").unwrap_err().starts_with("is no job"));
+    assert_eq!(of("mixoom x").unwrap_err(), "cmd: limit_mb is missing");
+    assert_eq!(of(&FAIR.replace("n=16", "n=x")).unwrap_err(), "cmd: n=x: no number");
+    assert_eq!(of(&FAIR.replace("shmem", "odd")).unwrap_err(), "cmd: kind=odd: unknown");
+}
