@@ -85,7 +85,7 @@ impl Job for PagerJob {
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let edges = workload.latency_edges_ns();
-        let folder = files.parent().unwrap_or(Path::new("."));
+        let folder = files.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
         let crew = Crew::new(&self.machine, self.config.clone(), workload, folder)?;
         let found = crew.run(progress)?;
         self.source.check_complete(&found)?;
