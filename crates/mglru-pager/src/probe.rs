@@ -1,5 +1,7 @@
 //! What this host offers the pager, and the one-line fix for what is missing.
 
+use std::fs::File;
+
 use crate::sys::pagemap::Pagemap;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{self, Uffd};
@@ -21,7 +23,8 @@ pub struct Fact {
 
 /// Looks at everything the pager uses.
 pub fn probe() -> Vec<Fact> {
-    vec![userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), heaps()]
+    let memory = [userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), heaps()];
+    memory.into_iter().chain([fuse(), ptrace()]).collect()
 }
 
 fn userfaultfd() -> Fact {
@@ -85,6 +88,32 @@ fn heaps() -> Fact {
         "without them heaps of programs that fork cannot be managed",
         "needs Linux 6.8; fork events need CAP_SYS_PTRACE",
     )
+}
+
+fn fuse() -> Fact {
+    let opened = File::options().read(true).write(true).open("/dev/fuse");
+    Fact {
+        what: "fuse",
+        ok: opened.is_ok(),
+        required: false,
+        detail: opened.map_or_else(|e| format!("/dev/fuse: {e}"), |_| "available".into()),
+        fix: "modprobe fuse; in a container, allow the device /dev/fuse",
+    }
+}
+
+/// Yama's scope: 0 anybody of the same user, 1 a program's own parent, 2 the administrator, 3 nobody.
+fn ptrace() -> Fact {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let scope: u32 = scope.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+    let who =
+        ["programs of the same user", "a program's own parent", "the administrator", "nobody"];
+    Fact {
+        what: "ptrace",
+        ok: scope <= 1,
+        required: false,
+        detail: format!("allowed for {}", who[scope.min(3) as usize]),
+        fix: "sysctl kernel.yama.ptrace_scope=1",
+    }
 }
 
 fn feature(bits: u64, what: &'static str, without: &str, fix: &'static str) -> Fact {

@@ -46,7 +46,7 @@ impl Machine {
             match step {
                 Step::Again(_) if self.others_first() => break self.world.now,
                 Step::Again(_) => {}
-                Step::Sleep { at_most, .. } => break self.world.now + at_most,
+                Step::Sleep { at_most, .. } => break self.timeout(at_most),
                 Step::Done { reclaimed } => return self.kswapd_done(node, reclaimed),
             }
         };

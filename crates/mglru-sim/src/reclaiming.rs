@@ -107,7 +107,7 @@ impl Machine {
         // What was to be released before this task came is not for it.
         self.take_all_wakes();
         self.throttled.push(Throttled { task, reason });
-        Flow::Sleep(self.world.now + at_most)
+        Flow::Sleep(self.timeout(at_most))
     }
 
     /// A task wakes: if it was throttled, it is no longer.

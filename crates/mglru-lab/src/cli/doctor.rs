@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::Answer;
 use crate::backend::kernel::{Finding, install, look};
 use crate::error::Error;
+use mglru_pager::Fact;
 
 /// Arguments of `mglru doctor`.
 #[derive(clap::Args)]
@@ -23,11 +24,23 @@ pub(super) fn run(args: &Args) -> Answer {
     }
     let findings = look(!args.quick);
     let complete = findings.iter().all(|finding| finding.state.is_ok() || !finding.needed);
-    Ok((table(&findings), u8::from(!complete)))
+    let pager: Vec<Finding> = mglru_pager::probe().into_iter().map(of_pager).collect();
+    let text = table("kernel backend", &findings) + &table("live pager", &pager);
+    Ok((text, u8::from(!complete)))
 }
 
-fn table(findings: &[Finding]) -> String {
-    let mut text = "kernel backend\n".to_string();
+/// A fact of the pager's: what is there, or what is lost without it and how to mend that.
+fn of_pager(fact: Fact) -> Finding {
+    let state = match fact.ok {
+        true => Ok(fact.detail),
+        false => Err(format!("{}; {}", fact.detail, fact.fix)),
+    };
+    Finding { what: fact.what.to_string(), state, needed: fact.required }
+}
+
+fn table(title: &str, findings: &[Finding]) -> String {
+    let width = findings.iter().map(|f| f.what.len()).max().unwrap_or(0);
+    let mut text = format!("{title}\n");
     for Finding { what, state, needed } in findings {
         let (mark, about) = match (state, needed) {
             (Ok(about), _) => ("yes", about),
@@ -35,7 +48,7 @@ fn table(findings: &[Finding]) -> String {
             (Err(fix), false) => ("no", fix),
         };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "  {mark:3}  {what:20} {about}");
+        let _ = writeln!(text, "  {mark:3}  {what:width$}  {about}");
     }
     text
 }
@@ -51,9 +64,22 @@ mod tests {
             state: state.map(str::to_string).map_err(str::to_string),
             needed,
         };
-        let text =
-            table(&[finding(Ok("/usr/bin/fio"), true), finding(Err("apt-get install fio"), false)]);
-        assert!(text.contains("yes  fio                  /usr/bin/fio\n"), "{text}");
-        assert!(text.contains("no   fio                  apt-get install fio\n"), "{text}");
+        let findings =
+            [finding(Ok("/usr/bin/fio"), true), finding(Err("apt-get install fio"), false)];
+        let text = table("programs", &findings);
+        assert_eq!(text, "programs\n  yes  fio  /usr/bin/fio\n  no   fio  apt-get install fio\n");
+    }
+
+    #[test]
+    fn a_pager_without_something_says_what_that_costs() {
+        let fact = |ok| Fact {
+            what: "fuse",
+            ok,
+            required: true,
+            detail: "detail".to_string(),
+            fix: "mend it",
+        };
+        assert_eq!(table("", &[of_pager(fact(true))]), "\n  yes  fuse  detail\n");
+        assert_eq!(table("", &[of_pager(fact(false))]), "\n  NO   fuse  detail; mend it\n");
     }
 }

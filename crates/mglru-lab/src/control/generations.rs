@@ -24,10 +24,12 @@ pub struct Windows {
     pub displaced: f64,
 }
 
-/// Compares every job that was measured with the multi-gen LRU on.
+/// Compares every job in which an administrator ages, evicts or asks for memory. Where a group at
+/// its limit ages by itself, a pass more or less shifts all numbers.
 pub fn windows(jobs: &[Measured], records: &[Record]) -> Vec<Windows> {
     let mut all: Vec<Windows> = Vec::new();
-    for (measured, record) in jobs.iter().zip(records).filter(|(m, _)| m.mglru) {
+    let stepped = jobs.iter().zip(records).filter(|(m, _)| m.mglru && is_stepped(m));
+    for (measured, record) in stepped {
         let steps = steps(measured, record);
         let mut found = summary(&measured.job, &steps);
         match all.iter_mut().find(|w| w.job == found.job) {
@@ -37,6 +39,12 @@ pub fn windows(jobs: &[Measured], records: &[Record]) -> Vec<Windows> {
         }
     }
     all
+}
+
+fn is_stepped(measured: &Measured) -> bool {
+    let words = ["age", "evict", "reclaim"];
+    let commands = measured.runs[0].steps.iter().filter_map(|step| step.cmd.as_deref());
+    commands.into_iter().any(|cmd| cmd.split(' ').next().is_some_and(|word| words.contains(&word)))
 }
 
 /// Whether the generations are the same ones, and the share of pages elsewhere.

@@ -122,8 +122,8 @@ pub fn markdown(verdicts: &Verdicts) -> String {
     }
     let windows = windows(verdicts);
     if !windows.is_empty() {
-        out += "\n## Generations\n\nThe tables of lru_gen after every step of every job with the \
-                multi-gen LRU on; the jobs with most pages\nin another generation first.\n\n";
+        out += "\n## Generations\n\nThe tables of lru_gen after every step of the jobs in which an \
+                administrator ages, evicts or asks for\nmemory.\n\n";
         out += &windows;
     }
     let left_out = left_out(verdicts);

@@ -114,6 +114,9 @@ pub struct Step {
     /// Counters of the group, as differences.
     #[serde(default)]
     pub d: IndexMap<String, u64>,
+    /// The administrator's command that it was.
+    #[serde(default)]
+    pub cmd: Option<String>,
     /// The group's generations after it, as the kernel prints them.
     #[serde(default)]
     pub lru_gen: String,

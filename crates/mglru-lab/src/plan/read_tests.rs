@@ -84,3 +84,35 @@ fn each_mistake_is_one_line_naming_its_key() {
         assert_eq!(error(GOOD, &[set]), want, "--set {set}");
     }
 }
+
+#[test]
+fn a_plan_may_differ_on_a_backend() {
+    let text = "name=\"t\"\ntitle=\"t\"\nbackend=[\"kernel\",\"sim\"]\nvariants=[\"k6.12\"]\n\
+        [machine]\ncpus=2\nmemory=\"1GiB\"\n[workload]\nkind=\"program\"\nscript=\"x\"\n\
+        [on.sim.machine]\ncpus=4\n[on.sim.workload]\nkind=\"fio\"\njobs=3";
+    let plan = Plan::parse("t.toml", text, &[]).unwrap();
+    assert_eq!(plan.backends, ["kernel", "sim"]);
+    let on = plan.clone().on("sim").sections;
+    assert_eq!((on["machine"]["cpus"].as_integer(), on["workload"].get("script")), (Some(4), None));
+    assert_eq!(on["machine"]["memory"].as_str(), Some("1GiB"), "other keys stay");
+    assert_eq!(plan.clone().on("kernel").sections, plan.sections);
+    let set = ["on.sim.machine.cpus=8".parse().unwrap()];
+    let plan = Plan::parse("t.toml", text, &set).unwrap().on("sim");
+    assert_eq!(plan.sections["machine"]["cpus"].as_integer(), Some(8));
+}
+
+#[test]
+fn what_differs_on_a_backend_is_checked_for_its_names() {
+    let error = |more: &str| {
+        let text = format!("name=\"t\"\ntitle=\"t\"\nvariants=[\"after\"]\n{more}");
+        Plan::parse("t.toml", &text, &[]).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("[on.sim.machin]\ncpus=1"),
+        "t.toml: on.sim.machin: unknown key, did you mean machine?"
+    );
+    assert_eq!(error("on = 3"), "t.toml: on = 3: expected tables [on.BACKEND]");
+    let twice = error("backend = [\"sim\", \"sim\"]");
+    assert!(twice.ends_with("must be a name or a list of different names"), "{twice}");
+    assert!(error("backend = []").contains("must be a name"));
+}

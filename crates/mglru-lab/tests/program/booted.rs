@@ -52,6 +52,9 @@ fn options_about_kernels_are_checked_before_anything_runs() {
         ("--kernel =x", "invalid value '=x' for '--kernel"),
         ("--backend kernel --variant before", "booted.toml: variant = before: a booted kernel"),
         ("--backend kernel --set kernel.cpus=0", "booted.toml: "),
+        ("--backend kernel,kernel", "--backend kernel,kernel: kernel stands there twice"),
+        ("--kernel a --backend kernel,sim", "--backend kernel,sim: --kernel, --modules and"),
+        ("--backend sim,nothing", "--backend nothing: unknown"),
         ("--backend kernel --set reclaim.floor=v5", "booted.toml: reclaim.floor: a booted kernel"),
     ] {
         let words = ["run", "booted.toml"].into_iter().chain(args.split(' '));
@@ -100,6 +103,73 @@ fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
     assert!(passes(1) > 0);
     let logs = fs::read_dir(desk.path().join("o/runs")).unwrap().count();
     assert_eq!((logs, running(&desk)), (2, String::new()));
+}
+
+/// More anonymous memory than the guest has, in a group without a limit.
+const TOO_MUCH: [&str; 8] = [
+    "--set",
+    "workload.engine=anon",
+    "--set",
+    "workload.pages=131072",
+    "--set",
+    "groups./touch.memory.max=max",
+    "--set",
+    "kernel.memory=256MiB",
+];
+
+#[test]
+fn a_guest_without_memory_left_says_so() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    plan(&desk);
+    let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
+    let more = ["--set", "workload.operations=400000"];
+    let told = error(&desk, &[&run[..], &TOO_MUCH, &more].concat());
+    let want = "booted.toml: k6.12 seed 1: the guest ran out of memory (kernel.memory): \
+                Out of memory: Killed process ";
+    assert!(told.starts_with(want), "{told}");
+    assert_eq!(running(&desk), "");
+    let log = fs::read_dir(desk.path().join("o/runs")).unwrap().flatten().next().unwrap();
+    assert!(fs::read_to_string(log.path()).unwrap().contains("Out of memory: Killed"), "kept");
+}
+
+#[test]
+fn a_guest_whose_kernel_panics_says_so() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    plan(&desk);
+    let panic = "kernel.prepare='echo c > /proc/sysrq-trigger'";
+    let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
+    let told = error(&desk, &[&run[..], &["--set", panic]].concat());
+    let want = "booted.toml: k6.12 seed 1: the guest panicked: Kernel panic - not syncing: sysrq";
+    assert!(told.starts_with(want), "{told}");
+    assert!(told.contains("console.log"), "{told}");
+    assert_eq!(running(&desk), "");
+}
+
+#[test]
+fn the_booted_kernel_and_its_model_stand_side_by_side() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    plan(&desk);
+    let run = ["run", "booted.toml", "--backend", "kernel,sim", "--out", "o", "--jobs", "1"];
+    let output = desk.run(&[&run[..], &["--format", "json"]].concat());
+    assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let sides: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(sides["backends"], serde_json::json!(["kernel", "sim"]));
+    let rows: Vec<&str> =
+        sides["rows"].as_array().unwrap().iter().map(|r| r["row"].as_str().unwrap()).collect();
+    assert!(rows.contains(&"ops_per_s, k6.12 against classic"), "{rows:?}");
+    let switches = &sides["reports"][1]["records"][0];
+    assert_eq!(switches["variant"], "classic", "the model's classic is that of 6.12");
+    assert!(desk.path().join("o/kernel/records.jsonl").exists());
+    assert!(desk.path().join("o/sim/records.jsonl").exists());
 }
 
 #[test]

@@ -8,6 +8,8 @@ use mglru_guest::order::ORDER_FILE;
 use super::initramfs::Archive;
 use super::{modules, programs};
 
+/// Programs look their user up: the only one there is.
+const USERS: (&str, &str) = ("/etc/passwd", "root:x:0:0:root:/:/bin/sh\n");
 /// Where the guest program finds its shell.
 const SHELL: &str = "/bin/busybox";
 
@@ -47,6 +49,7 @@ pub fn modules(
 /// # Errors
 /// Names one that is not installed.
 pub fn programs(archive: &mut Archive, names: &[String]) -> Result<(), String> {
+    archive.file(USERS.0, USERS.1.as_bytes()).map_err(|e| e.to_string())?;
     for name in names {
         for path in programs::with_libraries(name)? {
             host(archive, &path)?;

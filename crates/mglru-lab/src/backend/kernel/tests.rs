@@ -50,3 +50,30 @@ fn jobs_travel_as_text_and_traces_as_files() {
     assert_eq!(word(&trace, "path"), Some("/traces/a.job"));
     assert_eq!(packed, [(path.clone(), "/traces/a.job".to_string())]);
 }
+
+#[test]
+fn a_guest_has_memory_to_boot_and_no_more_processors_than_run() {
+    let machine =
+        |memory: u64, cpus| MachineSpec { memory: Size(memory), cpus, ..Default::default() };
+    let spec = KernelSpec::default();
+    let error = memory(&machine(64 << 20, 1), &spec).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "machine.memory = 64MiB: a guest boots with 192MiB at least (see kernel.memory)"
+    );
+    let larger = KernelSpec { memory: Some(Size(1 << 30)), ..KernelSpec::default() };
+    assert_eq!(memory(&machine(64 << 20, 1), &larger), Ok(1 << 30));
+    let own = std::thread::available_parallelism().unwrap().get() as u32;
+    assert_eq!(cpus(&machine(1 << 30, 4096), &spec), Ok(own));
+    let asked = KernelSpec { cpus: Some(200), ..KernelSpec::default() };
+    assert_eq!(cpus(&machine(1 << 30, 1), &asked), Ok(200));
+}
+
+#[test]
+fn a_program_that_is_not_here_is_named_before_anything_runs() {
+    let error = prepare("", JOB, "programs = [\"no-such\"]", "k6.12");
+    let kernel = "backend kernel: no kernel";
+    assert!(
+        error.starts_with("kernel.programs: no-such is not installed") || error.starts_with(kernel)
+    );
+}
