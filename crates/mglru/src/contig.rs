@@ -44,7 +44,8 @@ pub enum Mode {
     Single,
     /// Whole blocks, whoever references them.
     Lumpy,
-    /// Whole blocks, as far as they lie on one list and are not referenced.
+    /// For compaction: whole blocks, as far as they lie on one list and are not referenced, or
+    /// single folios where blocks are no longer taken (L2); either is done again if it must wait.
     Compaction,
 }
 
@@ -77,6 +78,12 @@ impl Contig {
         self != Self::K612
     }
 
+    /// Do folios that are dirty or being written stay on the inactive list when reclaim meets
+    /// them, to be met again? Later kernels make them active until they are clean.
+    pub fn meets_again(self) -> bool {
+        self.is_lumpy_era()
+    }
+
     /// Does isolation take whole blocks?
     pub fn takes_blocks(self) -> bool {
         matches!(self, Self::L0 | Self::L1)
@@ -87,7 +94,7 @@ impl Contig {
         let serious = order > COSTLY_ORDER || order > 0 && priority < SERIOUS_PRIORITY;
         match self {
             Self::L0 if serious => Mode::Lumpy,
-            Self::L1 if serious => Mode::Compaction,
+            Self::L1 | Self::L2 if serious => Mode::Compaction,
             _ => Mode::Single,
         }
     }
@@ -103,7 +110,7 @@ impl Contig {
 
     /// Does one folio that stays spoil the block for the rest of the batch?
     fn gives_up_early(self) -> bool {
-        self == Self::L1
+        matches!(self, Self::L1 | Self::L2)
     }
 
     /// Does reclaim for this order hand over to compaction?
@@ -297,7 +304,7 @@ mod tests {
     fn who_takes_blocks_and_when() {
         assert_eq!([L0, L1, L2, L3, K612].map(|c| c.mode(9, 12)), {
             use Mode::{Compaction, Lumpy, Single};
-            [Lumpy, Compaction, Single, Single, Single]
+            [Lumpy, Compaction, Compaction, Single, Single]
         });
         assert_eq!([12, 10, 9].map(|p| L0.mode(3, p)), [Mode::Single, Mode::Single, Mode::Lumpy]);
         assert_eq!(L1.mode(0, 0), Mode::Single);
@@ -310,6 +317,7 @@ mod tests {
         assert!(L1.repeats(Mode::Compaction, 3, 4, true));
         assert!(!L1.repeats(Mode::Compaction, 3, 5, true));
         assert!(!L1.repeats(Mode::Single, 9, 12, true));
+        assert!(L2.repeats(Mode::Compaction, 9, 12, true), "without blocks, but it waits");
     }
 
     #[test]

@@ -281,6 +281,12 @@ pub trait Host {
     /// The state of a memory cgroup.
     fn memcg(&mut self, memcg: MemcgId) -> MemcgView;
 
+    /// The group is about to be reclaimed from although it is below `memory.low`: its event `low`
+    /// (spec §7.2).
+    fn breached_low(&mut self, memcg: MemcgId) {
+        let _ = memcg;
+    }
+
     /// The state of a zone.
     fn zone(&mut self, node: NodeId, zone: Zone) -> ZoneView;
 

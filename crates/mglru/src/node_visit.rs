@@ -121,6 +121,9 @@ impl Reclaim {
             if self.is_passed_over(lru, visit, memcg, &protection) {
                 continue;
             }
+            if protection.below_low() {
+                host.breached_low(memcg);
+            }
             let lruvec = lru.lruvec_id(memcg, visit.node);
             let ctl = &mut self.ctl;
             let work = match visit.prepared {

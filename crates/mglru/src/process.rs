@@ -193,12 +193,12 @@ impl Lru {
             }
             Verdict::Immediate => {
                 stats.immediate += n;
-                self.set_active(id);
+                self.put_off(id);
             }
             Verdict::MarkWriteback => {
                 flags.set(Bit::RECLAIM);
                 stats.writeback += n;
-                self.set_active(id);
+                self.put_off(id);
             }
             Verdict::Demote => {
                 self.scratch.demotions.push(Demotion { folio: id, moved: None });
@@ -244,7 +244,7 @@ impl Lru {
     /// Up to 6.18 kswapd writes a dirty file folio it met before, on a node full of such. Whoever
     /// wants a whole block writes what is dirty in it.
     fn may_write_file(&self, ctl: &Control, id: FolioId, clean_only: bool) -> bool {
-        if ctl.mode != Mode::Single {
+        if ctl.mode != Mode::Single && self.config.contig.takes_blocks() {
             return !clean_only && ctl.may_writepage && ctl.gfp.fs;
         }
         let folio = &self.folios[id];
@@ -254,6 +254,13 @@ impl Lru {
             && ctl.may_writepage
             && folio.flags.has(Bit::RECLAIM)
             && self.nodes[node.index()].dirty_flag
+    }
+
+    /// It cannot go before it is written: out of the way until then, where that is the rule.
+    fn put_off(&mut self, id: FolioId) {
+        if !self.config.contig.meets_again() {
+            self.set_active(id);
+        }
     }
 
     /// "Place young" when it is put back.
@@ -270,7 +277,7 @@ impl Lru {
     /// Takes note of what the host made of an eviction.
     fn settle(
         &mut self,
-        ctl: &Control,
+        ctl: &mut Control,
         eviction: Eviction,
         survivors: &mut Vec<FolioId>,
         done: &mut Processed,
@@ -289,6 +296,9 @@ impl Lru {
             Outcome::WriteQueued => self.settle_queued(id, &mut done.stats),
             Outcome::Busy | Outcome::Pending => {}
         }
+        if eviction.outcome != Outcome::WriteQueued {
+            self.note_kept(ctl);
+        }
         survivors.push(id);
     }
 
@@ -302,7 +312,7 @@ impl Lru {
             folio.flags.set(Bit::RECLAIM);
             self.count(lruvec, Counter::NrVmscanImmediateReclaim, n);
         }
-        self.set_active(id);
+        self.put_off(id);
     }
 
     fn settle_queued(&mut self, id: FolioId, stats: &mut BatchStats) {

@@ -10,6 +10,7 @@ use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
 use super::World;
 use crate::dirty::Reason;
+use crate::memcg::Event;
 use crate::zones::NORMAL;
 
 impl Host for World {
@@ -23,6 +24,10 @@ impl Host for World {
 
     fn memcg(&mut self, memcg: MemcgId) -> MemcgView {
         self.memcgs.view(memcg, self.swap.free_slots())
+    }
+
+    fn breached_low(&mut self, memcg: MemcgId) {
+        self.memcgs.event(memcg, Event::Low);
     }
 
     fn zone(&mut self, node: NodeId, zone: Zone) -> ZoneView {

@@ -318,10 +318,10 @@ impl Lru {
         self.choose_mode(ctl);
         let mut taken = if self.config.lru == Algorithm::Random {
             self.isolate_at_random(id, list, pages, host)
-        } else if ctl.mode == Mode::Single {
-            self.isolate_classic(ctl, id, list, pages)
-        } else {
+        } else if ctl.mode != Mode::Single && self.config.contig.takes_blocks() {
             self.isolate_blocks(ctl, id, list, pages, host)
+        } else {
+            self.isolate_classic(ctl, id, list, pages)
         };
         let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
         let lru_type = list.lru_type();

@@ -83,8 +83,8 @@ fn an_anonymous_neighbour_needs_swap() {
 }
 
 #[test]
-fn only_lumpy_reclaim_waits_for_the_pages_it_wrote() {
-    for (variant, waits) in [("L0", true), ("L1", true), ("L2", false), ("L3", false)] {
+fn the_second_waiting_pass_went_with_lumpy_reclaim() {
+    for (variant, waits) in [("L0", true), ("L1", true), ("L2", true), ("L3", false)] {
         let (mut world, folios) = world(variant, &[]);
         lay(&mut world, &folios, &[Some(0), Some(160)], Neighbour::Free);
         world.toy.script.insert(folios[0], Outcome::WriteQueued);
@@ -92,6 +92,32 @@ fn only_lumpy_reclaim_waits_for_the_pages_it_wrote() {
         let waited = world.sleeps.contains(&Throttle::Folio(folios[0]));
         assert_eq!(waited, waits, "{variant}");
         assert!(!waits || world.is_freed(0), "{variant}: freed by the second pass");
+    }
+}
+
+#[test]
+fn a_folio_that_is_kept_ends_the_second_pass() {
+    for (other, waits) in [(Outcome::WriteQueued, true), (Outcome::Dirty, false)] {
+        let (mut world, folios) = world("L2", &[]);
+        world.checks_steps = false;
+        // So many that the first batch is larger than one.
+        world.files(MemcgId::ROOT, 4 << 12);
+        world.toy.script.insert(folios[0], Outcome::WriteQueued);
+        world.toy.script.insert(folios[1], other);
+        first_freed(&mut world);
+        assert_eq!(world.has(folios[0], Bit::ISOLATED), waits, "{other:?}");
+    }
+}
+
+#[test]
+fn what_is_being_written_is_met_again_in_the_lumpy_era() {
+    for (variant, stays) in [("L1", true), ("L2", true), ("L3", true), ("classic", false)] {
+        let (mut world, folios) = world(variant, &[]);
+        world.lru.set_dirty(folios[0]);
+        world.lru.start_writeback(folios[0]);
+        world.run(Reclaim::kswapd(NODE, 0));
+        assert_eq!(!world.has(folios[0], Bit::ACTIVE), stays, "{variant}");
+        assert!(!world.is_freed(0) && world.is_freed(1), "{variant}");
     }
 }
 

@@ -57,6 +57,8 @@ fn a_group_below_low_is_reclaimed_only_at_its_second_visit() {
         world.toy.groups[g.index()].low = low;
         world.run_first_priority(direct());
         assert_eq!(visits(&world, g), visited, "low = {low}");
+        let events = if low > 0 { vec![g.index()] } else { vec![] };
+        assert_eq!(world.toy.low_events, events, "low = {low}");
     }
 }
 

@@ -40,6 +40,10 @@ impl Host for Toy {
         }
     }
 
+    fn breached_low(&mut self, memcg: MemcgId) {
+        self.low_events.push(memcg.index());
+    }
+
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView> {
         let from = from.0 / PAGE;
         let space = &self.spaces[mm.index()];

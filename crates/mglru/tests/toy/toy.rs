@@ -113,6 +113,8 @@ pub struct Toy {
     pub freed: Vec<Freed>,
     /// Batches handed to the host: folios of each.
     pub batches: Vec<usize>,
+    /// Groups that were reclaimed from below `memory.low`.
+    pub low_events: Vec<usize>,
     /// Times the flusher was woken.
     pub flusher_wakes: u64,
     /// Priorities at which slab caches were shrunk, with the group.
@@ -154,6 +156,7 @@ impl Default for Toy {
             freed: Vec::new(),
             batches: Vec::new(),
             flusher_wakes: 0,
+            low_events: Vec::new(),
             slab_calls: Vec::new(),
             slab: SlabWork::default(),
             stored: BTreeSet::new(),
