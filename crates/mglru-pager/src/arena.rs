@@ -10,11 +10,12 @@ use crate::frames::Frames;
 use crate::pages::{Pages, Presence, Slot};
 use crate::store::Store;
 use crate::swap::Swap;
+use crate::sys::PAGE;
 use crate::sys::heap::{Staging, TABLE_SPAN};
 use crate::sys::memory::{Memory, View};
+use crate::sys::table::Table;
 use crate::sys::uffd::{Span, Uffd};
 use crate::sys::wake::Wake;
-use crate::sys::{PAGE, table};
 
 /// Events after which the policy is woken to take them.
 const INBOX: usize = 4096;
@@ -71,7 +72,7 @@ pub struct FaultCounters {
 }
 
 /// Pages under one page table.
-const TABLE: usize = TABLE_SPAN / PAGE;
+const PER_TABLE: usize = TABLE_SPAN / PAGE;
 
 /// The memory of an arena and its faults.
 struct Engine {
@@ -133,7 +134,7 @@ pub struct Arena {
     pub counters: FaultCounters,
     access: AtomicU8,
     /// Page tables that were ever filled.
-    tables: Box<[AtomicU8]>,
+    tables: Table<AtomicU8>,
     /// Sticky I/O error, errno.
     error: AtomicU32,
     inbox: Mutex<Vec<(Event, u32)>>,
@@ -154,7 +155,7 @@ impl Arena {
             Backing::Heap(_) => Engine::private(len)?,
             _ => Engine::shared(len)?,
         };
-        let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)));
+        let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
         Ok(Self {
             id,
             pages,
@@ -172,7 +173,7 @@ impl Arena {
             closed: AtomicBool::new(false),
             counters: FaultCounters::default(),
             access: AtomicU8::new(0),
-            tables: table::bytes(len.div_ceil(TABLE_SPAN)),
+            tables: Table::new(len.div_ceil(TABLE_SPAN))?,
             error: AtomicU32::new(0),
             inbox: Mutex::default(),
         })
@@ -202,10 +203,10 @@ impl Arena {
 
     /// A page is about to be filled: a heap pays for the tables that know it.
     pub fn note_filled(&self, page: u32) {
-        let table = &self.tables[page as usize / TABLE];
+        let table = &self.tables[page as usize / PER_TABLE];
         if table.load(Ordering::Relaxed) == 0 && table.swap(1, Ordering::AcqRel) == 0 {
             let per_page = self.pages.table_bytes() / u64::from(self.pages.len()) + 8;
-            let due = if self.is_heap() { per_page * TABLE as u64 } else { 0 };
+            let due = if self.is_heap() { per_page * PER_TABLE as u64 } else { 0 };
             self.account.charge_anyway(due);
         }
     }
@@ -213,8 +214,8 @@ impl Arena {
     /// Page tables that were ever filled, by the first page of each.
     pub fn filled_tables(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
         let filled = |table: &usize| self.tables[*table].load(Ordering::Acquire) != 0;
-        let tables = (from as usize / TABLE..self.tables.len()).filter(filled);
-        tables.map(|table| (table * TABLE) as u32)
+        let tables = (from as usize / PER_TABLE..self.tables.len()).filter(filled);
+        tables.map(|table| (table * PER_TABLE) as u32)
     }
 
     /// Where a page lies in memory and in the store, bytes.

@@ -36,6 +36,16 @@ pub enum ForkPolicy {
     Copy,
 }
 
+impl ForkPolicy {
+    /// As it is written on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serve => "serve",
+            Self::Copy => "copy",
+        }
+    }
+}
+
 /// The way to the thread that serves children.
 pub struct Children {
     wake: Wake,

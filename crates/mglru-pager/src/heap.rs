@@ -115,12 +115,16 @@ impl Heap {
         opened
     }
 
+    /// The addresses set aside for it.
+    pub fn reserve(&self) -> Range<usize> {
+        let Span { start, len } = self.arena.view.span();
+        start as usize..(start + len) as usize
+    }
+
     /// Is all of the range in this heap's reserve?
     pub fn covers(&self, range: &Range<usize>) -> bool {
-        let Span { start, len } = self.arena.view.span();
-        range.start <= range.end
-            && range.start >= start as usize
-            && range.end <= (start + len) as usize
+        let all = self.reserve();
+        range.start <= range.end && range.start >= all.start && range.end <= all.end
     }
 
     /// Gives children of forks all that they still need of this process, which is about to end.

@@ -6,6 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod library;
+
+use crate::children::ForkPolicy;
 use crate::pager::LEAST_MAX;
 use crate::probe::probe;
 
@@ -17,10 +20,15 @@ pub const ENV_HIGH: &str = "MGLRU_MEMORY_HIGH";
 pub const ENV_LEAST: &str = "MGLRU_LEAST_MAPPING";
 /// What [`ENV_LEAST`] is unless set.
 pub const LEAST: usize = 1 << 20;
+/// Heaps are managed, and this is how forks are: `serve` or `copy`.
+pub const ENV_FORK: &str = "MGLRU_FORK";
+/// Bytes of the swap file; none if 0.
+pub const ENV_SWAP: &str = "MGLRU_SWAP";
+/// Where the swap file is; /var/tmp unless set.
+pub const ENV_SWAP_DIR: &str = "MGLRU_SWAP_DIR";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 
-const LIBRARY: &str = "libmglru_preload.so";
 const SETUID: u32 = 0o6000;
 const PT_INTERP: u32 = 3;
 
@@ -49,15 +57,15 @@ pub enum LaunchError {
     #[error("memory.max: {0} bytes, but the least is {LEAST_MAX}")]
     TooSmall(u64),
     /// The library that does it is missing.
-    #[error("{LIBRARY} is not at {0} (build it, or set {ENV_LIBRARY})")]
-    NoLibrary(PathBuf),
+    #[error("{0}")]
+    NoLibrary(String),
     /// The program cannot be read.
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
 }
 
-/// A budget for a program's shared file mappings.
-#[derive(Clone, Copy, Debug, Default)]
+/// A budget for a program's shared file mappings and its heap.
+#[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// `memory.max`, bytes.
     pub memory_max: Option<u64>,
@@ -65,6 +73,12 @@ pub struct Launch {
     pub memory_high: Option<u64>,
     /// Shorter mappings are left to the kernel, bytes.
     pub least: Option<u64>,
+    /// How forks are, if heaps are to be managed.
+    pub heap: Option<ForkPolicy>,
+    /// Bytes of the swap file behind the compressed pool, made when the pool is full.
+    pub swap: Option<u64>,
+    /// Where the swap file is; /var/tmp unless set.
+    pub swap_dir: Option<PathBuf>,
 }
 
 impl Launch {
@@ -83,12 +97,23 @@ impl Launch {
         check(&path)?;
         let mut command = Command::new(&path);
         let before = std::env::var("LD_PRELOAD").unwrap_or_default();
-        let preload = format!("{} {before}", library()?.display());
+        let malloc = self.heap.and_then(|_| malloc()).unwrap_or_default();
+        let preload = format!("{} {} {before}", library::find()?.display(), malloc.display());
         command.env("LD_PRELOAD", preload.trim_end());
-        let settings =
-            [(ENV_MAX, self.memory_max), (ENV_HIGH, self.memory_high), (ENV_LEAST, self.least)];
+        let settings = [
+            (ENV_MAX, self.memory_max),
+            (ENV_HIGH, self.memory_high),
+            (ENV_LEAST, self.least),
+            (ENV_SWAP, self.swap),
+        ];
         for (name, value) in settings {
             value.map(|bytes| command.env(name, bytes.to_string()));
+        }
+        if let Some(fork) = self.heap {
+            command.env(ENV_FORK, fork.name());
+        }
+        if let Some(folder) = &self.swap_dir {
+            command.env(ENV_SWAP_DIR, folder);
         }
         Ok(command)
     }
@@ -105,13 +130,13 @@ fn find(program: &str) -> Result<PathBuf, LaunchError> {
     found.ok_or_else(not_found)
 }
 
-fn library() -> Result<PathBuf, LaunchError> {
-    let beside = || {
-        let exe = std::env::current_exe().unwrap_or_default();
-        exe.with_file_name(LIBRARY)
-    };
-    let path = std::env::var_os(ENV_LIBRARY).map_or_else(beside, PathBuf::from);
-    if path.is_file() { Ok(path) } else { Err(LaunchError::NoLibrary(path)) }
+/// The malloc that is preloaded with the library, because it asks mmap for all its memory: the C
+/// library's own calls cannot be stood in for. Looked for where distributions keep it.
+pub fn malloc() -> Option<PathBuf> {
+    const NAME: &str = "libjemalloc.so.2";
+    const FOLDERS: [&str; 5] =
+        ["/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib64"];
+    FOLDERS.iter().map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file())
 }
 
 /// Can the program be managed? Of a script, its interpreter.

@@ -8,9 +8,10 @@
 //! Whoever changes content, presence or protection of a page holds its lock. Taking a page's
 //! entries away (sampling) changes none of the three and needs no lock.
 
+use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use crate::sys::table;
+use crate::sys::table::Table;
 
 const STATE: u8 = 0b111;
 const LOCKED: u8 = 0x80;
@@ -73,17 +74,17 @@ pub type Slot = u32;
 /// The pages of one arena.
 #[derive(Debug)]
 pub struct Pages {
-    words: Box<[AtomicU8]>,
+    words: Table<AtomicU8>,
     /// Of anonymous arenas: where an absent (or clean) page was swapped out to. Changed under the
     /// page's lock.
-    slots: Box<[AtomicU32]>,
+    slots: Table<AtomicU32>,
 }
 
 impl Pages {
     /// `nr_pages` absent pages; with slots if they can be swapped.
-    pub fn new(nr_pages: u32, swaps: bool) -> Self {
+    pub fn new(nr_pages: u32, swaps: bool) -> io::Result<Self> {
         let nr_slots = if swaps { nr_pages as usize } else { 0 };
-        Self { words: table::bytes(nr_pages as usize), slots: table::words(nr_slots) }
+        Ok(Self { words: Table::new(nr_pages as usize)?, slots: Table::new(nr_slots)? })
     }
 
     /// How many.
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_locked_page_tells_its_holder_who_waits() {
-        let pages = Pages::new(4, true);
+        let pages = Pages::new(4, true).unwrap();
         assert_eq!(pages.try_lock(1), Some(Presence::Absent));
         assert_eq!(pages.try_lock(1), None);
         assert!(!pages.unlock(1, Presence::Clean), "nobody waits");
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_pin_survives_every_change() {
-        let pages = Pages::new(1, false);
+        let pages = Pages::new(1, false).unwrap();
         assert!(pages.set_pinned(0, true) && !pages.set_pinned(0, true));
         for presence in [Presence::Clean, Presence::Dirty, Presence::Absent] {
             pages.try_lock(0).unwrap();
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn dirty_pages_are_found_in_order() {
-        let pages = Pages::new(8, false);
+        let pages = Pages::new(8, false).unwrap();
         for page in [6, 1, 3] {
             pages.try_lock(page).unwrap();
             let _ = pages.unlock(page, Presence::Dirty);

@@ -7,7 +7,7 @@ mod slots;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use codec::Codec;
 use codec::Packed;
@@ -15,7 +15,7 @@ use pool::Pool;
 use slots::{Place, Slots};
 
 use crate::pages::Slot;
-use crate::sys::PAGE;
+use crate::sys::{PAGE, raw};
 
 mod file;
 pub use file::SwapFile;
@@ -53,11 +53,30 @@ pub enum Loaded {
     ToRead(u64),
 }
 
+/// The file, made when the first page is to go there; `None` inside: that failed.
+#[derive(Debug)]
+struct LazyFile {
+    path: std::path::PathBuf,
+    bytes: u64,
+    made: OnceLock<Option<SwapFile>>,
+}
+
+impl LazyFile {
+    fn get(&self) -> Option<&SwapFile> {
+        let make = || SwapFile::create(&self.path, self.bytes).inspect_err(|error| self.say(error));
+        self.made.get_or_init(|| make().ok()).as_ref()
+    }
+
+    fn say(&self, error: &io::Error) {
+        raw::say(&format!("swap file {}: {error}", self.path.display()));
+    }
+}
+
 /// Swap space.
 #[derive(Debug)]
 pub struct Swap {
     codec: Codec,
-    file: Option<SwapFile>,
+    file: Option<LazyFile>,
     held: Mutex<Held>,
 }
 
@@ -70,9 +89,9 @@ struct Held {
 impl Swap {
     /// As asked for; without options there is none.
     pub fn new(options: &SwapOptions) -> io::Result<Self> {
-        let open = |(path, bytes): &(std::path::PathBuf, u64)| SwapFile::create(path, *bytes);
-        let file = options.file.as_ref().map(open).transpose()?;
-        let blocks = file.as_ref().map_or(0, SwapFile::blocks);
+        let blocks = options.file.as_ref().map_or(Ok(0), |(_, bytes)| file::blocks(*bytes))?;
+        let file = options.file.clone();
+        let file = file.map(|(path, bytes)| LazyFile { path, bytes, made: OnceLock::new() });
         let pool = Pool::new(options.pool_bytes as usize)?;
         let held = Mutex::new(Held { slots: Slots::new(blocks), pool });
         Ok(Self { codec: options.codec, file, held })
@@ -80,7 +99,7 @@ impl Swap {
 
     /// The file that overflows go to.
     pub fn file(&self) -> Option<&SwapFile> {
-        self.file.as_ref()
+        self.file.as_ref().and_then(LazyFile::get)
     }
 
     /// Pages it may still take, at least: the pool counts as if nothing compressed.
@@ -108,7 +127,7 @@ impl Swap {
             let size = object.size();
             return Stored::Pooled(held.slots.add(Place::Pooled { object, raw }), size);
         }
-        match held.slots.take_block() {
+        match self.file().and_then(|_| held.slots.take_block()) {
             Some(block) => {
                 let place =
                     Place::File { block, sum: crc32fast::hash(page), state: slots::Write::Under };

@@ -1,9 +1,11 @@
-//! `mglru exec`: an unmodified program whose shared file mappings stay within a budget.
+//! `mglru exec`: an unmodified program whose shared file mappings and heap stay within a budget.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 
-use mglru_pager::launch::Launch;
+use mglru_pager::ForkPolicy;
+use mglru_pager::launch::{Launch, malloc};
 use mglru_sim::spec::Size;
 
 use super::Answer;
@@ -13,14 +15,27 @@ use crate::error::Error;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Budget of all managed mappings, the pager's own memory included
-    #[arg(long = "memory.max", value_name = "SIZE")]
+    #[arg(long = "memory.max", alias = "memory-max", value_name = "SIZE")]
     max: Option<Size>,
     /// From here on pages are reclaimed in the background
-    #[arg(long = "memory.high", value_name = "SIZE")]
+    #[arg(long = "memory.high", alias = "memory-high", value_name = "SIZE")]
     high: Option<Size>,
     /// Shorter mappings are left to the kernel
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     least: Size,
+    /// What a forked child gets when: what it touches, for as long as its parent lives, or all
+    /// at once
+    #[arg(long, value_name = "POLICY", default_value = "serve")]
+    fork: Fork,
+    /// Leaves private anonymous memory (the malloc heap) to the kernel
+    #[arg(long)]
+    no_heap: bool,
+    /// Swap file for the heap, behind a quarter of the budget of compressed memory
+    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    swap: Size,
+    /// Where the swap file is made
+    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    swap_dir: PathBuf,
     /// The program
     program: String,
     /// Its arguments
@@ -28,11 +43,36 @@ pub(super) struct Args {
     args: Vec<OsString>,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Fork {
+    Serve,
+    Copy,
+}
+
+impl Args {
+    fn launch(&self) -> Launch {
+        let limit = |size: Option<Size>| size.filter(|&size| size != Size::MAX).map(|Size(n)| n);
+        let fork = match self.fork {
+            Fork::Serve => ForkPolicy::Serve,
+            Fork::Copy => ForkPolicy::Copy,
+        };
+        Launch {
+            memory_max: limit(self.max),
+            memory_high: limit(self.high),
+            least: Some(self.least.0),
+            heap: Some(fork).filter(|_| !self.no_heap),
+            swap: Some(self.swap.0),
+            swap_dir: Some(self.swap_dir.clone()),
+        }
+    }
+}
+
 /// Becomes the program; comes back only if that fails.
 pub(super) fn run(args: &Args) -> Answer {
-    let limit = |size: Option<Size>| size.filter(|&size| size != Size::MAX).map(|Size(n)| n);
-    let least = Some(args.least.0);
-    let launch = Launch { memory_max: limit(args.max), memory_high: limit(args.high), least };
+    let launch = args.launch();
+    if launch.heap.is_some() && malloc().is_none() {
+        eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
+    }
     let command = launch.command(&args.program);
     let mut command = command.map_err(|e| Error::Request(e.to_string()))?;
     let failed = command.args(&args.args).exec();

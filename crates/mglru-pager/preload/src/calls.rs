@@ -11,7 +11,7 @@ use mglru_pager::own::{self, as_own};
 
 use crate::managed::{Managed, Mapped, any, table};
 use crate::next::next;
-use crate::{fork, settings};
+use crate::{fork, heap, settings};
 
 fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.
@@ -43,14 +43,45 @@ pub unsafe extern "C" fn mmap(
         match mapped {
             Mapped::At(start) => return start.cast(),
             Mapped::No => {}
-            Mapped::Refused(errno) => {
-                set_errno(errno);
-                return libc::MAP_FAILED;
-            }
+            Mapped::Refused(errno) => return refused(errno),
         }
+    }
+    if let Some(start) = heap::map(address, len, prot, flags) {
+        return start;
     }
     // SAFETY: the caller's own arguments.
     unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) as *mut c_void }
+}
+
+/// Stands in for mremap(3), whose last argument is there for some flags only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mremap(
+    address: *mut c_void,
+    old: size_t,
+    new: size_t,
+    flags: c_int,
+    to: *mut c_void,
+) -> *mut c_void {
+    let (start, fixed) = (address as usize, flags & !libc::MREMAP_MAYMOVE != 0);
+    let range = start..start.saturating_add(old).next_multiple_of(4096);
+    if let Some(heap) = heap::at(address) {
+        let may_move = flags & libc::MREMAP_MAYMOVE != 0;
+        let done = if fixed { None } else { heap::remap(heap, range, new, may_move) };
+        return done.unwrap_or_else(|| refused(libc::ENOMEM));
+    }
+    // A managed file has one place, and no more than its length.
+    match at(address, |_| ()) {
+        Some(()) if fixed || new > old => return refused(libc::ENOMEM),
+        Some(()) => return address,
+        None => heap::bring(&range),
+    }
+    // SAFETY: the caller's own arguments.
+    unsafe { libc::syscall(libc::SYS_mremap, address, old, new, flags, to) as *mut c_void }
+}
+
+fn refused(errno: c_int) -> *mut c_void {
+    set_errno(errno);
+    libc::MAP_FAILED
 }
 
 /// Stands in for mmap64(3).
@@ -75,6 +106,12 @@ fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
 /// Stands in for munmap(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
+    if let Some(heap) = heap::at(address) {
+        // SAFETY: the caller is done with the range.
+        if unsafe { heap.unmap(addresses(address, len)) }.is_ok() {
+            return 0;
+        }
+    }
     if any() {
         let (managed, gone) = {
             let mut table = table();
@@ -127,6 +164,11 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) 
 /// what the budget gives them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_int) -> c_int {
+    if heap::at(address).is_some() {
+        // SAFETY: the caller's own arguments, or less.
+        let say = |advice: c_int| unsafe { libc::syscall(libc::SYS_madvise, address, len, advice) };
+        return heap::advice(advice).map_or(0, say) as c_int;
+    }
     let done = at(address, |managed| {
         let advice = match advice {
             libc::MADV_NORMAL => Advice::Normal,
@@ -303,6 +345,7 @@ fn truncated(fd: c_int, len: off_t, truncate: impl FnOnce() -> c_int) -> c_int {
 /// Stands in for _exit(2), which runs no handlers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(code: c_int) -> ! {
+    heap::finish();
     if any() {
         table().write_back();
     }
@@ -316,6 +359,7 @@ pub unsafe extern "C" fn execve(
     args: *const *const c_char,
     env: *const *const c_char,
 ) -> c_int {
+    heap::finish();
     if any() {
         table().write_back();
     }

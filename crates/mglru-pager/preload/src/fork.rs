@@ -1,11 +1,13 @@
 //! A forked child has the memory of its parent but not its pager. Managed files appear in it as
-//! they were at the fork, read-only: a store is SIGSEGV rather than lost.
+//! they were at the fork, read-only: a store is SIGSEGV rather than lost. Its heap is its own, as
+//! it was at the fork; what was not in memory then its parent brings it.
 
 use std::cell::RefCell;
 use std::os::fd::AsRawFd;
 use std::sync::{MutexGuard, Once};
 
 use crate::managed::{Table, table};
+use crate::{heap, memory};
 
 thread_local! {
     /// The table, locked from before the fork until after it.
@@ -28,13 +30,17 @@ extern "C" fn before() {
     let table = table();
     table.write_back();
     HELD.with(|held| *held.borrow_mut() = Some(table));
+    memory::hold();
 }
 
 extern "C" fn in_parent() {
+    memory::release();
     HELD.with(|held| held.borrow_mut().take());
 }
 
 extern "C" fn in_child() {
+    memory::release();
+    heap::abandon();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
     for managed in table.files() {
         let (span, fd) = (managed.span(), managed.file.as_raw_fd());
@@ -56,5 +62,6 @@ extern "C" fn in_child() {
 }
 
 extern "C" fn at_exit() {
+    heap::finish();
     table().write_back();
 }

@@ -1,5 +1,6 @@
-//! What `mglru exec` preloads: shared file mappings of an unmodified program become mappings of a
-//! pager within its own process, under one byte budget.
+//! What `mglru exec` preloads: shared file mappings and private anonymous memory of an unmodified
+//! program become mappings of a pager within its own process, under one byte budget. A malloc
+//! that asks mmap for its memory (jemalloc, which the launcher preloads too) is in it.
 //!
 //! The functions in `calls` stand in for the C library's. They keep what a page cache promises
 //! within the process: `read` sees what was stored, `write` is seen by loads, `fsync` and `msync`
@@ -7,10 +8,14 @@
 //!
 //! Not kept, and said so: other processes see stores when they are written back, not at once;
 //! stores since the last write-back are lost when the process is killed; a forked child sees
-//! managed files as they were and read-only.
+//! managed files as they were and read-only. Private mappings of files stay with the kernel: their
+//! clean pages are page cache, and stores to them are few.
 
 mod calls;
 mod fork;
+mod heap;
 mod managed;
+mod memory;
 mod next;
 mod settings;
+mod start;

@@ -133,15 +133,20 @@ impl Table {
         Ok(self.files.len() - 1)
     }
 
+    /// The pager of this process.
+    pub fn pager(&mut self) -> Result<Pager, mglru_pager::PagerError> {
+        match &self.pager {
+            Some(pager) => Ok(pager.clone()),
+            None => Ok(self.pager.insert(settings::open()?).clone()),
+        }
+    }
+
     fn open(
         &mut self,
         file: &File,
         writable: bool,
     ) -> Result<(MappingMut, File), mglru_pager::PagerError> {
-        let pager = match &self.pager {
-            Some(pager) => pager,
-            None => self.pager.insert(settings::open()?),
-        };
+        let pager = self.pager()?;
         let kept = file.try_clone()?;
         // SAFETY: the program may change the file by system calls, which `calls` accounts for, and
         // borrows from it as C does.
@@ -219,6 +224,6 @@ fn claim((device, inode): Key) -> std::io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-fn say(what: &str, why: &dyn std::fmt::Display) {
+pub fn say(what: &str, why: &dyn std::fmt::Display) {
     eprintln!("mglru exec: {what}: {why}");
 }

@@ -1,10 +1,13 @@
 //! What the launcher asked for, in the environment.
 
-use mglru_pager::{Pager, PagerError, PagerOptions, launch};
+use std::sync::OnceLock;
+
+use mglru_pager::{ForkPolicy, Pager, PagerError, PagerOptions, SwapOptions, launch};
 
 /// A shorter mapping is left to the kernel, bytes.
 pub fn least() -> usize {
-    number(launch::ENV_LEAST).map_or(launch::LEAST, |n| n as usize)
+    static LEAST: OnceLock<usize> = OnceLock::new();
+    *LEAST.get_or_init(|| number(launch::ENV_LEAST).map_or(launch::LEAST, |n| n as usize))
 }
 
 /// The pager of this process.
@@ -16,7 +19,27 @@ pub fn open() -> Result<Pager, PagerError> {
     if let Some(bytes) = number(launch::ENV_HIGH) {
         options = options.memory_high(bytes);
     }
-    options.open()
+    options.swap(swap()).open()
+}
+
+/// A quarter of the budget compressed in memory, what does not fit in a file. The pool is paid
+/// from the budget: larger, it would leave too little for what is in use.
+fn swap() -> SwapOptions {
+    let pool = number(launch::ENV_MAX).map_or(0, |max| max / 4);
+    let options = SwapOptions::in_memory(pool);
+    let Some(bytes) = number(launch::ENV_SWAP).filter(|&bytes| bytes > 0) else { return options };
+    let folder = std::env::var_os(launch::ENV_SWAP_DIR).unwrap_or("/var/tmp".into());
+    let name = format!("mglru-swap-{}", std::process::id());
+    options.with_file(&std::path::Path::new(&folder).join(name), bytes)
+}
+
+/// What children of forks get when; `None`: heaps stay with the kernel.
+pub fn fork() -> Option<ForkPolicy> {
+    match std::env::var(launch::ENV_FORK).ok()?.as_str() {
+        "serve" => Some(ForkPolicy::Serve),
+        "copy" => Some(ForkPolicy::Copy),
+        _ => None,
+    }
 }
 
 /// The launcher wrote it: what is not a number is not set.

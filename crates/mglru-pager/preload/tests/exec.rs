@@ -60,6 +60,35 @@ fn parent(test: &str) -> Option<(tempfile::NamedTempFile, String)> {
     Some((file, text))
 }
 
+/// A Python program under the library with its heap managed; what it printed. `None`: it cannot
+/// run here.
+fn python(program: &str, fork: &str) -> Option<String> {
+    let Some(malloc) = launch::malloc() else {
+        println!("skipped: no libjemalloc.so.2 here");
+        return None;
+    };
+    let lacks = probe().into_iter().find(|fact| !fact.ok);
+    let runs = Command::new("python3").arg("-c").output().is_ok();
+    if let Some(fact) = lacks.filter(|_| runs) {
+        println!("skipped: {} ({})", fact.detail, fact.fix);
+        return None;
+    } else if !runs {
+        println!("skipped: no python3 here");
+        return None;
+    }
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let mut child = Command::new("python3");
+    child.args(["-c", program]);
+    child.env("LD_PRELOAD", format!("{} {}", library().display(), malloc.display()));
+    child.env(launch::ENV_MAX, (12 << 20).to_string()).env(launch::ENV_FORK, fork);
+    child.env(launch::ENV_SWAP, (1u64 << 30).to_string()).env(launch::ENV_SWAP_DIR, folder.path());
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?} {said}", output.status);
+    assert!(said.is_empty(), "{said}");
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
 fn open() -> Option<File> {
     let path = std::env::var_os(CHILD)?;
     Some(File::options().read(true).write(true).open(path).unwrap())
@@ -162,4 +191,69 @@ fn a_second_process_is_refused_what_a_first_manages() {
     assert!(!output.status.success());
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("another process manages a file"), "{text}");
+}
+
+/// Resident bytes of private memory that is readable and writable, by the kernel's count.
+const RESIDENT: &str = "
+def resident():
+    total, heap = 0, False
+    for line in open('/proc/self/smaps'):
+        word = line.split()[0]
+        if '-' in word and not word.endswith(':'):
+            heap = 'rw-p 00000000 00:00 0' in line and '[stack]' not in line
+        elif word == 'Rss:' and heap:
+            total += int(line.split()[1])
+    return total
+";
+
+#[test]
+fn the_heap_of_an_unmodified_program_stays_within_its_budget() {
+    let program = format!(
+        "{RESIDENT}
+rows = [bytes([n % 251]) * 3000 for n in range(16000)]
+kept = all(row == bytes([n % 251]) * 3000 for n, row in enumerate(rows))
+print(kept, resident() // 1024)"
+    );
+    let Some(said) = python(&program, "serve") else { return };
+    let (kept, mib) = said.split_once(' ').unwrap();
+    assert_eq!(kept, "True");
+    // 48 MB of rows; 12 MiB of budget, and what was there before the library was.
+    assert!(mib.parse::<u32>().unwrap() < 24, "{mib} MiB");
+}
+
+#[test]
+fn forked_children_have_what_their_parent_had() {
+    for fork in ["serve", "copy"] {
+        let program = "
+import os
+rows = [bytes([n % 251]) * 3000 for n in range(10000)]
+right = lambda salt: all(row == bytes([(n + salt) % 251]) * 3000 for n, row in enumerate(rows))
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if right(0) else 1)
+for n in range(len(rows)):
+    rows[n] = bytes([(n + 1) % 251]) * 3000
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), right(1))";
+        let Some(said) = python(program, fork) else { return };
+        assert_eq!(said, "0 True", "{fork}");
+    }
+}
+
+#[test]
+fn a_child_outlives_its_parent() {
+    let program = "
+import os, sys
+rows = [bytes([n % 251]) * 3000 for n in range(10000)]
+pipe = os.pipe()
+if os.fork() == 0:
+    os.read(pipe[0], 1)  # until the parent has ended
+    right = all(row == bytes([n % 251]) * 3000 for n, row in enumerate(rows))
+    print(right, flush=True)
+    os._exit(0)
+os.close(pipe[0])";
+    let Some(said) = python(&program.replace("os.read", "os.close(pipe[1]); os.read"), "serve")
+    else {
+        return;
+    };
+    assert_eq!(said, "True");
 }

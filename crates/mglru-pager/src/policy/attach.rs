@@ -52,12 +52,13 @@ impl Policy {
         let arena = Arc::new(Arena::new(id, nr_pages, backing, account.clone(), swap, policy)?);
         let overhead = arena.table_bytes() + handler::buffer_bytes(&arena);
         account.try_charge(overhead).map_err(|full| PagerError::NoRoom(full.path.clone()))?;
+        let entries = Entries::new(nr_pages).inspect_err(|_| account.uncharge(overhead))?;
         let mm = self.lru.add_mm(memcg);
         debug_assert_eq!(mm.index(), self.world.mms.len());
         self.world.mms.push(id);
         self.world.arenas.push(Some(Attached {
             arena: arena.clone(),
-            entries: Entries::new(nr_pages),
+            entries,
             mm,
             pins: BTreeMap::new(),
             overhead,

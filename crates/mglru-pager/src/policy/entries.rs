@@ -1,7 +1,11 @@
 //! What the policy keeps for each page of an arena: its folio while it is resident, its shadow
 //! after it was evicted. Eight bytes.
 
+use std::io;
+
 use mglru::{FolioId, Shadow};
+
+use crate::sys::table::Table;
 
 /// A shadow has 63 bits.
 const SHADOW: u64 = 1 << 63;
@@ -19,11 +23,11 @@ pub(super) enum Slotted {
 
 /// The entries of an arena.
 #[derive(Debug)]
-pub(super) struct Entries(Vec<u64>);
+pub(super) struct Entries(Table<u64>);
 
 impl Entries {
-    pub(super) fn new(nr_pages: u32) -> Self {
-        Self(vec![0; nr_pages as usize])
+    pub(super) fn new(nr_pages: u32) -> io::Result<Self> {
+        Ok(Self(Table::new(nr_pages as usize)?))
     }
 
     pub(super) fn get(&self, page: u32) -> Slotted {
@@ -60,7 +64,7 @@ mod tests {
 
     #[test]
     fn an_entry_keeps_either_kind() {
-        let mut entries = Entries::new(3);
+        let mut entries = Entries::new(3).unwrap();
         entries.set_folio(0, FolioId(0));
         entries.set_shadow(1, Shadow(0));
         assert_eq!(entries.get(0), Slotted::Folio(FolioId(0)));

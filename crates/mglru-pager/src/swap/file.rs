@@ -11,24 +11,16 @@ use crate::sys::{PAGE, direct};
 #[derive(Debug)]
 pub struct SwapFile {
     file: File,
-    blocks: u32,
 }
 
 impl SwapFile {
     /// A new file of `bytes`, all of them allocated, removed from its directory at once.
     pub fn create(path: &Path, bytes: u64) -> io::Result<Self> {
-        let blocks = u32::try_from(bytes / PAGE as u64)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a swap file over 16 TiB"))?;
         let mut options = OpenOptions::new();
         let named = options.read(true).write(true).create_new(true).open(path)?;
         let opened = direct::reserve(&named, bytes).and_then(|()| direct::reopen(&named, true));
         std::fs::remove_file(path)?;
-        Ok(Self { file: opened?, blocks })
-    }
-
-    /// Pages it has room for.
-    pub fn blocks(&self) -> u32 {
-        self.blocks
+        Ok(Self { file: opened? })
     }
 }
 
@@ -36,4 +28,10 @@ impl AsFd for SwapFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Pages that a file of so many bytes has room for.
+pub fn blocks(bytes: u64) -> io::Result<u32> {
+    u32::try_from(bytes / PAGE as u64)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a swap file over 16 TiB"))
 }

@@ -1,0 +1,121 @@
+//! The program's private anonymous memory: what it maps itself, and what its malloc does.
+//!
+//! Whatever runs here may run inside of malloc: it allocates with this library's own allocator
+//! and calls nothing of the C library that allocates.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{c_int, c_void};
+use mglru_pager::{Heap, own};
+
+/// The heap while this process has one; a forked child has not.
+static HEAP: AtomicPtr<Heap> = AtomicPtr::new(std::ptr::null_mut());
+/// Where it is, or where the parent's was.
+static RESERVE: OnceLock<Range<usize>> = OnceLock::new();
+
+/// Address space for a heap, bytes: what a program maps and drops goes back, so it bounds what is
+/// mapped at once. Tables for what is not used take no memory.
+const RESERVE_BYTES: usize = 64 << 30;
+
+/// Makes a heap of the pager's; it stays for as long as the process.
+pub fn start(pager: &mglru_pager::Pager, fork: mglru_pager::ForkPolicy) -> Result<(), String> {
+    let heap = pager.root().heap(RESERVE_BYTES, fork).map_err(|error| error.to_string())?;
+    let _ = RESERVE.set(heap.reserve());
+    // The threads that serve it have started, and have all they need, before it is used.
+    pager.check().map_err(|error| error.to_string())?;
+    HEAP.store(Box::into_raw(Box::new(heap)), Ordering::Release);
+    Ok(())
+}
+
+fn heap() -> Option<&'static Heap> {
+    // SAFETY: it is never dropped.
+    unsafe { HEAP.load(Ordering::Acquire).as_ref() }.filter(|_| !own::is_own())
+}
+
+/// The heap, if a range starts in it.
+pub fn at(address: *mut c_void) -> Option<&'static Heap> {
+    let start = address as usize;
+    heap().filter(|heap| heap.covers(&(start..start)))
+}
+
+/// A child has its parent's memory, and nothing to serve more with.
+pub fn abandon() {
+    HEAP.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+/// The process ends, or becomes another program.
+pub fn finish() {
+    if let Some(heap) = heap() {
+        heap.finish_children();
+    }
+}
+
+/// In a child: has all of an inherited range brought here, before its addresses change.
+pub fn bring(range: &Range<usize>) {
+    let inherited = RESERVE.get().is_some_and(|all| all.contains(&range.start));
+    if inherited && HEAP.load(Ordering::Acquire).is_null() {
+        for page in range.clone().step_by(4096) {
+            // SAFETY: the caller is about to move this mapping of its own.
+            unsafe { (page as *const u8).read_volatile() };
+        }
+    }
+}
+
+/// A mapping like malloc's: private, of nothing, to be read and written, where there is room.
+pub fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int) -> Option<*mut c_void> {
+    const SPECIAL: c_int = libc::MAP_FIXED
+        | libc::MAP_GROWSDOWN
+        | libc::MAP_STACK
+        | libc::MAP_HUGETLB
+        | libc::MAP_32BIT;
+    let private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE && flags & libc::MAP_ANONYMOUS != 0;
+    let plain = prot == libc::PROT_READ | libc::PROT_WRITE;
+    let fixed = flags & (SPECIAL | libc::MAP_FIXED_NOREPLACE | libc::MAP_LOCKED) != 0;
+    if !private || !plain || fixed || len < crate::settings::least() {
+        return None;
+    }
+    let hint = Some(address as usize).filter(|&hint| hint != 0);
+    // A hint elsewhere is the kernel's to follow.
+    let heap = heap().filter(|heap| hint.is_none_or(|hint| heap.covers(&(hint..hint))))?;
+    heap.map(len, hint).map(|start| start.cast())
+}
+
+/// Makes a mapping of the heap longer or shorter; `None`: there is no room.
+pub fn remap(heap: &Heap, old: Range<usize>, len: usize, may_move: bool) -> Option<*mut c_void> {
+    let keeps = old.start..old.start + len.next_multiple_of(4096);
+    if keeps.end <= old.end {
+        // SAFETY: the program gives the tail up.
+        unsafe { heap.unmap(keeps.end..old.end) }.ok()?;
+        return Some(old.start as *mut c_void);
+    }
+    if heap.extend(old.clone(), len) {
+        return Some(old.start as *mut c_void);
+    }
+    let to = heap.map(len, None).filter(|_| may_move)?;
+    // SAFETY: the old mapping is the program's, the new one is longer and nobody else's yet.
+    unsafe {
+        std::ptr::copy_nonoverlapping(old.start as *const u8, to, old.len());
+        heap.unmap(old).ok()?;
+    }
+    Some(to.cast())
+}
+
+/// What the program says of its heap. Only dropping content means anything: the budget decides
+/// what stays. Lazily freed memory would escape it, and is dropped now.
+pub fn advice(advice: c_int) -> Option<c_int> {
+    match advice {
+        libc::MADV_DONTNEED | libc::MADV_FREE => Some(libc::MADV_DONTNEED),
+        libc::MADV_NORMAL
+        | libc::MADV_RANDOM
+        | libc::MADV_SEQUENTIAL
+        | libc::MADV_WILLNEED
+        | libc::MADV_COLD
+        | libc::MADV_PAGEOUT
+        | libc::MADV_HUGEPAGE
+        | libc::MADV_NOHUGEPAGE
+        | libc::MADV_MERGEABLE => None,
+        other => Some(other),
+    }
+}

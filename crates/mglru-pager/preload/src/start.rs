@@ -1,0 +1,23 @@
+//! Before the program: its pager starts, if its heap is to be managed, before any memory is.
+
+use mglru_pager::own::as_own;
+
+use crate::managed::{say, table};
+use crate::{fork, heap, settings};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    settings::least();
+    let Some(policy) = settings::fork() else { return };
+    fork::prepare();
+    let started = as_own(|| {
+        let pager = table().pager().map_err(|error| error.to_string())?;
+        heap::start(&pager, policy)
+    });
+    if let Err(error) = started {
+        say("heaps stay with the kernel", &error);
+    }
+}
