@@ -107,6 +107,15 @@ impl Asked {
         backends.iter().map(experiment).collect()
     }
 
+    /// As [`Asked::experiments`], for commands that look at one backend.
+    pub(crate) fn experiment(&self) -> Result<Experiment, Error> {
+        let mut experiments = self.experiments()?;
+        match (experiments.pop(), experiments.is_empty()) {
+            (Some(experiment), true) => Ok(experiment),
+            _ => Err(Error::Request(format!("{}: name one --backend", self.plan))),
+        }
+    }
+
     /// Variants that stand in place of the plan's.
     fn given(&self, plan: &Plan, backends: &[&dyn Backend]) -> Result<Vec<Variant>, Error> {
         let given = self.booted.variants(&self.variants)?;
