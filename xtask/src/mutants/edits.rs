@@ -16,7 +16,7 @@ pub struct Edit {
 pub const EDITS: &[Edit] = &[
     Edit {
         says: "the tier limit protects nobody",
-        file: "eviction.rs",
+        file: "sort.rs",
         text: "if tier > scan.limit || tiers::is_saturated(flags, model) {",
         replacement: "if tiers::is_saturated(flags, model) {",
     },
@@ -124,7 +124,7 @@ pub const EDITS: &[Edit] = &[
     },
     Edit {
         says: "the type flips although it was scanned",
-        file: "eviction.rs",
+        file: "scan.rs",
         text: "if !self.config.patches.p06p || scan.scanned == 0 {",
         replacement: "if true {",
     },
@@ -136,7 +136,7 @@ pub const EDITS: &[Edit] = &[
     },
     Edit {
         says: "zones are scanned from the lowest",
-        file: "eviction.rs",
+        file: "scan.rs",
         text: "(0..=reclaim_idx.0).rev().chain",
         replacement: "(0..=reclaim_idx.0).chain",
     },
