@@ -119,6 +119,28 @@ fn the_largest_is_killed_and_the_others_go_on() {
     assert!(outcome.virtual_ns < 1_000_000_000, "the killed sleeper ended early");
 }
 
+/// Some of the threads are in reclaim when the memory that they fault on goes.
+#[test]
+fn a_program_is_killed_with_all_its_threads() {
+    for variant in ["classic", "before", "after"] {
+        let mut script = Script::default();
+        let group = script.group("/a", None);
+        let region = script.anon(0, 4000);
+        for first in (0..4000).step_by(500) {
+            let pages = first..first + 500;
+            script.task(0, Some(group), pages.map(|page| touch(region, page, true)).collect());
+        }
+        let other = script.anon(1, 100);
+        let mut ops = touch_all(other, 100, true);
+        ops.extend([Op::Think { ns: 1_000_000_000 }, Op::End { class: 0 }]);
+        script.task(1, Some(group), ops);
+        let outcome = script.run(&spec(&format!("cpus = 9\n{LIMIT}")), variant);
+        assert_eq!(outcome.counter("oom_kill"), Some(1), "{variant}");
+        assert_eq!(outcome.task_ops.iter().sum::<u64>(), 1, "{variant}: the other one goes on");
+        assert_eq!(outcome.stat("/a", "anon"), Some(100 * PAGE), "{variant}");
+    }
+}
+
 #[test]
 fn freed_and_unmapped_memory_is_given_back() {
     let mut script = in_4_mib(RegionKind::Anon, 2048, true, 1);

@@ -65,6 +65,26 @@ fn protected_memory_is_spared() {
 }
 
 #[test]
+fn reclaim_below_low_is_an_event() {
+    let run = |low: &str| {
+        let mut script = Script::default();
+        let parent = script.group("/p", None);
+        let group = script.group("/p/a", Some(parent));
+        let file = script.file(8 * MIB);
+        script.task(0, Some(group), (0..2048).map(|p| read(file, p, 1)).collect());
+        let text = format!(
+            "groups.\"/p\" = {{ \"memory.max\" = \"6MiB\" }}\n\
+             groups.\"/p/a\" = {{ \"memory.low\" = \"{low}\" }}"
+        );
+        script.run(&spec(&text), "after").groups.iter().map(|g| g.events.low).collect::<Vec<_>>()
+    };
+    assert_eq!(run("0"), [0, 0, 0]);
+    let events = run("8MiB");
+    assert!(events[2] > 0, "nothing else was left");
+    assert_eq!(events[1], events[2], "its parent's too");
+}
+
+#[test]
 fn above_memory_high_a_task_reclaims_and_is_delayed() {
     let run = |swap: &str| {
         let mut script = Script::default();
