@@ -11,6 +11,7 @@ mod list;
 mod run;
 mod run_all;
 mod show;
+mod start_cost;
 mod trace;
 
 use std::ffi::OsString;
@@ -67,6 +68,8 @@ enum Command {
     Trace(trace::Command),
     /// Run an unmodified program whose shared file mappings stay within a budget
     Exec(exec::Args),
+    /// Measure what it costs to start reclaim over many groups
+    StartCost(start_cost::Args),
     /// Say what this host offers booted kernels, and install what is missing
     Doctor(doctor::Args),
     /// Print a completion script for a shell
@@ -104,6 +107,7 @@ fn answer(command: Command) -> Answer {
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Exec(args) => exec::run(&args),
+        Command::StartCost(args) => start_cost::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

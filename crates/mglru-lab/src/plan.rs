@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-pub use expect::{Control, Neutral, Published};
+pub use expect::{Control, Indicator, Neutral, Published, Watch};
 
 use crate::scale;
 use crate::variant::Variant;
@@ -53,6 +53,10 @@ pub struct Plan {
     pub controls: Vec<Control>,
     /// Quantities expected to stay equal.
     pub neutral: Vec<Neutral>,
+    /// Invariants and rates that give faulty variants away.
+    pub indicators: Vec<Indicator>,
+    /// Which variants they must flag.
+    pub watch: Watch,
     /// Why published figures are missed, where they are.
     pub gap: String,
     /// How `mglru run all` runs it.

@@ -19,6 +19,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("mysql", include_str!("../../../plans/mysql.toml")),
     ("kernel-build", include_str!("../../../plans/kernel-build.toml")),
     ("memcached-bulk", include_str!("../../../plans/memcached-bulk.toml")),
+    ("memcg-fairness", include_str!("../../../plans/memcg-fairness.toml")),
+    ("tiny-groups", include_str!("../../../plans/tiny-groups.toml")),
+    ("aging-oom", include_str!("../../../plans/aging-oom.toml")),
+    ("throttle-oom", include_str!("../../../plans/throttle-oom.toml")),
     ("postmark", include_str!("../../../plans/postmark.toml")),
     ("fsmark", include_str!("../../../plans/fsmark.toml")),
     ("dd", include_str!("../../../plans/dd.toml")),
@@ -97,6 +101,17 @@ mod tests {
             let plan = Plan::parse(name, text, &[]).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(plan.name, *name);
             assert!(!plan.title.is_empty() && !plan.metrics.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_plan_of_the_source_tree_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            let name = path.file_stem().unwrap().to_string_lossy();
+            let plan = path.extension().is_some_and(|e| e == "toml");
+            assert!(!plan || BUILT_IN.iter().any(|(known, _)| *known == name), "{name}");
         }
     }
 

@@ -1,15 +1,19 @@
 //! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
 
+mod ablation;
 mod html;
 mod mmtests2012;
 mod page;
 mod sides;
+mod start_cost;
 mod table;
 
+pub use ablation::ablation;
 pub use html::html;
 pub use mmtests2012::mmtests2012;
 pub use page::page;
 pub use sides::sides;
+pub use start_cost::{start_cost_page, start_cost_table};
 pub use table::{comparisons, list, misses, report};
 
 use serde::Serialize;

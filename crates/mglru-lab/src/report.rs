@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::compare::{self, Comparison, Table};
+use crate::indicator::{self, IndicatorResult};
 use crate::judge::{self, ControlResult, PublishedResult, Verdict};
 use crate::plan::Plan;
 use crate::record::Record;
@@ -24,6 +25,9 @@ pub struct Report {
     pub controls: Vec<ControlResult>,
     /// Neutral expectations.
     pub neutral: Vec<ControlResult>,
+    /// Invariants and rates that may give a faulty variant away.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indicators: Vec<IndicatorResult>,
     /// Verdict of the whole.
     pub verdict: Verdict,
     /// Why published figures are missed, as the plan states it.
@@ -37,7 +41,9 @@ impl Report {
         let table = Table::new(&records);
         let comparisons = compare::all(plan, &table);
         let published = judge::published(plan, &table);
-        let controls = judge::controls(plan, &table);
+        let indicators = indicator::all(plan, &table);
+        let mut controls = judge::controls(plan, &table);
+        controls.extend(indicator::checks(plan, &indicators));
         let neutral = judge::neutral(plan, &table);
         let checks = controls.iter().chain(&neutral).map(|c| c.verdict);
         let verdict = judge::overall(published.iter().map(|p| p.verdict).chain(checks));
@@ -48,6 +54,7 @@ impl Report {
             published,
             controls,
             neutral,
+            indicators,
             verdict,
             gap: plan.gap.clone(),
             records,

@@ -41,15 +41,20 @@ impl Paired {
 
     /// Interval of the ratio; `None` for a single pair.
     pub fn interval(&self, confidence: f64) -> Option<[f64; 2]> {
-        let n = self.n();
-        if n < 2 {
-            return None;
-        }
-        let t = StudentsT::new(0.0, 1.0, (n - 1) as f64).expect("at least one degree of freedom");
-        let half = t.inverse_cdf(0.5 + confidence / 2.0) * standard_error(&self.logs);
-        let centre = self.log_ratio();
-        Some([(centre - half).exp(), (centre + half).exp()])
+        interval(&self.logs, confidence).map(|ends| ends.map(f64::exp))
     }
+}
+
+/// Student's t interval of a mean; `None` for fewer than two values.
+pub fn interval(values: &[f64], confidence: f64) -> Option<[f64; 2]> {
+    if values.len() < 2 {
+        return None;
+    }
+    let freedom = (values.len() - 1) as f64;
+    let t = StudentsT::new(0.0, 1.0, freedom).expect("at least one degree of freedom");
+    let half = t.inverse_cdf(0.5 + confidence / 2.0) * standard_error(values);
+    let centre = mean(values);
+    Some([centre - half, centre + half])
 }
 
 /// Arithmetic mean; NaN for nothing.

@@ -230,6 +230,9 @@ impl Machine {
             ("reclaim_us", self.reclaim_ns / 1_000),
             ("kswapd_us", self.kswapds.iter().map(|k| k.spent).sum::<u64>() / 1_000),
             ("lru_lock_wait_us", self.locks.waited / 1_000),
+            ("lru_lock_holds", self.locks.holds),
+            ("lru_lock_held_folios", self.locks.held_folios),
+            ("lru_lock_held_max", self.locks.held_max),
             ("reclaim_requests_short", self.short_requests),
             ("zram_pool_pages", world.pool_pages()),
         ];

@@ -22,18 +22,28 @@ pub struct Locks {
     free_at: Vec<Nanos>,
     /// Time spent waiting for them, ns.
     pub waited: Nanos,
+    /// Holds in which folios were handled.
+    pub holds: u64,
+    /// Folios handled in them.
+    pub held_folios: u64,
+    /// The most folios handled in one hold.
+    pub held_max: u64,
 }
 
 impl Locks {
-    /// Takes a lock at `now` for `hold`; the time at which it is given back.
-    pub fn hold(&mut self, lruvec: LruvecId, now: Nanos, hold: Nanos) -> Nanos {
+    /// Takes a lock at `now` to handle `folios` for `each`; the time at which it is given back.
+    pub fn hold(&mut self, lruvec: LruvecId, now: Nanos, folios: u32, each: Nanos) -> Nanos {
+        let folios = u64::from(folios);
+        self.holds += u64::from(folios > 0);
+        self.held_folios += folios;
+        self.held_max = self.held_max.max(folios);
         if self.free_at.len() <= lruvec.index() {
             self.free_at.resize(lruvec.index() + 1, 0);
         }
         let free_at = &mut self.free_at[lruvec.index()];
         let start = now.max(*free_at);
         self.waited += start - now;
-        *free_at = start + hold;
+        *free_at = start + folios * each;
         *free_at
     }
 }
@@ -84,10 +94,9 @@ impl Machine {
     /// nobody waits for a hold that lies in another's future.
     pub(crate) fn pay(&mut self, work: Work, began: Nanos) {
         let costs = &self.world.costs;
-        let hold = u64::from(work.held) * costs.lru_lock_ns;
         let judged = u64::from(work.scanned) * costs.scan_ns;
         if let Some(lruvec) = work.lruvec {
-            self.world.now += self.locks.hold(lruvec, began, hold) - began;
+            self.world.now += self.locks.hold(lruvec, began, work.held, costs.lru_lock_ns) - began;
         }
         self.world.spend(judged);
     }
@@ -153,10 +162,11 @@ mod tests {
     #[test]
     fn holds_of_one_lock_do_not_overlap() {
         let mut locks = Locks::default();
-        assert_eq!(locks.hold(LruvecId(3), 100, 50), 150);
-        assert_eq!(locks.hold(LruvecId(3), 120, 10), 160);
-        assert_eq!(locks.hold(LruvecId(0), 120, 10), 130);
-        assert_eq!(locks.hold(LruvecId(3), 200, 1), 201);
+        assert_eq!(locks.hold(LruvecId(3), 100, 5, 10), 150);
+        assert_eq!(locks.hold(LruvecId(3), 120, 1, 10), 160);
+        assert_eq!(locks.hold(LruvecId(0), 120, 1, 10), 130);
+        assert_eq!(locks.hold(LruvecId(3), 200, 0, 10), 200);
         assert_eq!(locks.waited, 30);
+        assert_eq!((locks.holds, locks.held_folios, locks.held_max), (3, 7, 5));
     }
 }

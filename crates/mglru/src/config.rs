@@ -193,6 +193,17 @@ impl Misport {
         Self { ages_at_first: false, whole_budget: false, endless_budget: false };
 }
 
+/// The batching series of 2023 (spec §11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Bulk {
+    /// Sizes of generations are written once per lock hold.
+    pub counters: bool,
+    /// Folios on their way to the next generation move in runs, which keep their order.
+    pub moves: bool,
+    /// Folios about to be moved by aging are loaded ahead.
+    pub prefetch: bool,
+}
+
 /// The rules in force.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
@@ -232,6 +243,8 @@ pub struct Config {
     pub sane_throttling: bool,
     /// Defects of a faulty backport of the series.
     pub misport: Misport,
+    /// The batching series of 2023.
+    pub bulk: Bulk,
     /// `min_ttl`: kswapd calls out of memory when every oldest generation is younger, ms.
     pub min_ttl_ms: u64,
     /// NUMA nodes.
@@ -260,6 +273,7 @@ impl Default for Config {
             throttle_skips_clean_node: true,
             sane_throttling: true,
             misport: Misport::default(),
+            bulk: Bulk::default(),
             min_ttl_ms: 0,
             nr_nodes: 1,
             tick_ns: 4_000_000,
@@ -420,6 +434,9 @@ impl Config {
         ("misport_4", "true | false"),
         ("misport_6", "true | false"),
         ("misport_7", "true | false"),
+        ("bulk_counters", "true | false"),
+        ("bulk_moves", "true | false"),
+        ("bulk_prefetch", "true | false"),
         ("min_ttl_ms", "0 to 3600000"),
     ];
 
@@ -444,6 +461,9 @@ impl Config {
             "misport_4" => self.misport.ages_at_first = truth(key, value)?,
             "misport_6" => self.misport.whole_budget = truth(key, value)?,
             "misport_7" => self.misport.endless_budget = truth(key, value)?,
+            "bulk_counters" => self.bulk.counters = truth(key, value)?,
+            "bulk_moves" => self.bulk.moves = truth(key, value)?,
+            "bulk_prefetch" => self.bulk.prefetch = truth(key, value)?,
             "min_ttl_ms" => self.min_ttl_ms = milliseconds(key, value)?,
             _ => self.set_choice(key, value)?,
         }

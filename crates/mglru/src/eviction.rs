@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::aging::AgingNeed;
+use crate::bulk::{AHEAD, Run};
 use crate::controller::Question;
 use crate::folio::Bit;
 use crate::generations::{Evictable, awaits_writeback};
@@ -19,9 +20,6 @@ use crate::tiers;
 use crate::types::{
     FolioId, Gen, LruType, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, MIN_NR_GENS, Tier, Zone,
 };
-
-/// Folios looked at ahead of the scan.
-const AHEAD: usize = 16;
 
 /// Buffers that are lent out and kept for their capacity.
 #[derive(Clone, Debug, Default)]
@@ -347,19 +345,17 @@ impl Lru {
     }
 
     fn scan_zone(&mut self, ctl: &mut Control, scan: &mut Scan, zone: Zone) {
-        let mg = &self.lruvecs[scan.lruvec.index()].mg;
-        let oldest = mg.oldest(scan.lru_type);
-        let list = mg.lists[oldest.index()][scan.lru_type.index()][zone.index()];
+        let mut run = self.start_run(scan.lruvec, scan.lru_type, zone);
         let mut skipped = core::mem::take(&mut self.scratch.skipped);
         let mut skipped_here = 0;
-        while let Some(folio) = self.folios.tail(list) {
+        while let Some(folio) = self.next_to_meet(&run) {
             if scan.left % AHEAD as u64 == 0 {
-                self.folios.bring_near(list, AHEAD);
+                self.folios.bring_near(run.source, folio, AHEAD);
             }
             let n = self.folios[folio].pages();
             scan.scanned += n;
-            let sorted = self.sort(ctl, scan, folio, oldest);
-            if self.carry_out_sort(ctl, scan, folio, sorted) {
+            let sorted = self.sort(ctl, scan, folio, run.from);
+            if self.carry_out_sort(ctl, scan, &mut run, folio, sorted) {
                 scan.sorted += n;
             } else if self.isolate(ctl, folio) {
                 self.scratch.isolated.push(folio);
@@ -375,8 +371,9 @@ impl Lru {
             }
         }
         for folio in skipped.drain(..) {
-            self.folios.push_head(list, folio);
+            self.folios.push_head(run.source, folio);
         }
+        self.settle_run(run);
         scan.skipped += skipped_here;
         self.scratch.skipped = skipped;
     }
@@ -420,11 +417,15 @@ impl Lru {
     fn carry_out_sort(
         &mut self,
         ctl: &mut Control,
-        scan: &mut Scan,
+        scan: &Scan,
+        run: &mut Run,
         id: FolioId,
         sorted: Sorted,
     ) -> bool {
         let k612 = self.config.is_k612();
+        if matches!(sorted, Sorted::Evictable | Sorted::Culled | Sorted::Promoted(_)) {
+            self.end_run(run);
+        }
         match sorted {
             Sorted::Evictable => return false,
             Sorted::Culled => self.cull(id),
@@ -439,10 +440,10 @@ impl Lru {
                     let n = self.folios[id].pages();
                     self.count(scan.lruvec, Counter::Protected, n);
                 }
-                self.protect(id, k612);
+                self.pass_on(run, id, k612);
             }
-            Sorted::Ineligible => self.protect(id, true),
-            Sorted::AwaitsWriteback => self.divert(ctl, scan, id),
+            Sorted::Ineligible => self.pass_on(run, id, true),
+            Sorted::AwaitsWriteback => self.divert(ctl, scan, run, id),
         }
         true
     }
@@ -455,8 +456,8 @@ impl Lru {
     }
 
     /// A dirty folio, or one under writeback, is passed on with a mark (before patch 9).
-    fn divert(&mut self, ctl: &mut Control, scan: &Scan, id: FolioId) {
-        self.protect(id, false);
+    fn divert(&mut self, ctl: &mut Control, scan: &Scan, run: &mut Run, id: FolioId) {
+        self.pass_on(run, id, false);
         self.folios[id].flags.set(Bit::RECLAIM);
         let folio = self.folios[id];
         let n = folio.pages();

@@ -382,12 +382,13 @@ impl Folios {
         (prev != list.0).then_some(prev)
     }
 
-    /// Loads the flags of the `n` folios nearest to eviction, for nothing but to have them near
-    /// when they are asked for one by one: these loads overlap, those would not.
+    /// Loads the flags of `from` and of those that follow it towards the head, `n` in all, for
+    /// nothing but to have them near when they are asked for one by one: these loads overlap, those
+    /// would not.
     #[inline]
-    pub(crate) fn bring_near(&self, list: List, n: usize) {
-        let near = self.iter_from_tail(list).take(n).fold(0, |near, id| near ^ self[id].flags.0);
-        core::hint::black_box(near);
+    pub(crate) fn bring_near(&self, list: List, from: FolioId, n: usize) {
+        let ahead = core::iter::successors(Some(from), |&id| self.before(list, id));
+        core::hint::black_box(ahead.take(n).fold(0, |near, id| near ^ self[id].flags.0));
     }
 
     /// The same for the links of folios that are about to leave their lists.
@@ -417,6 +418,25 @@ impl Folios {
         debug_assert!(prev != NONE, "{id:?} is on no list");
         self.links[prev.index()].next = next;
         self.links[next.index()].prev = prev;
+    }
+
+    /// Moves the piece of a list from `near` (to eviction) to `far` (from it) to an end of another
+    /// list; its order stays. The two may be one folio.
+    #[inline]
+    pub fn splice(&mut self, near: FolioId, far: FolioId, list: List, to_tail: bool) {
+        let (before, after) = (self.links[far.index()].prev, self.links[near.index()].next);
+        debug_assert!(before != NONE && after != NONE, "{near:?} to {far:?} are on no list");
+        self.links[before.index()].next = after;
+        self.links[after.index()].prev = before;
+        let end = list.0;
+        let (prev, next) = match to_tail {
+            true => (self.links[end.index()].prev, end),
+            false => (end, self.links[end.index()].next),
+        };
+        self.links[prev.index()].next = far;
+        self.links[far.index()].prev = prev;
+        self.links[near.index()].next = next;
+        self.links[next.index()].prev = near;
     }
 
     #[inline]
@@ -488,6 +508,25 @@ mod tests {
         folios.unlink(ids[0]);
         let order: Vec<_> = folios.iter_from_tail(list).collect();
         assert_eq!(order, vec![ids[2], ids[1]]);
+    }
+
+    #[test]
+    fn a_piece_keeps_its_order_at_either_end_of_another_list() {
+        for (to_tail, expected) in [(true, [1, 2, 5]), (false, [5, 1, 2])] {
+            let (mut folios, list, ids) = folios(6);
+            let other = folios.new_list();
+            ids[..5].iter().for_each(|&id| folios.push_head(list, id));
+            folios.push_head(other, ids[5]);
+            folios.splice(ids[1], ids[2], other, to_tail);
+            let order = |list| -> Vec<FolioId> { folios.iter_from_tail(list).collect() };
+            assert_eq!(order(other), expected.map(|i| ids[i]), "to_tail {to_tail}");
+            assert_eq!(order(list), [0, 3, 4].map(|i| ids[i]));
+            let mut back: Vec<FolioId> = order(other);
+            back.reverse();
+            let head = |id: &FolioId| Some(folios.links[id.index()].next).filter(|n| *n != other.0);
+            let forth = core::iter::successors(Some(back[0]), head).collect::<Vec<_>>();
+            assert_eq!(forth, back, "links agree both ways");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Generations: where a folio enters, how it leaves, how a new generation is made and when the
 //! oldest one is given up (spec §3.1, §4.5, §4.6). Invariants I1–I5.
 
+use crate::bulk::{AHEAD, Run};
 use crate::folio::{Bit, Flags, Folio};
 use crate::lru::Lru;
 use crate::lruvec::Generations;
@@ -169,26 +170,28 @@ impl Lru {
         let folio = &mut self.folios[id];
         let from = folio.flags.generation().expect("on a generation list");
         folio.flags.set_generation(Some(to));
-        let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
+        let (lruvec, lru_type, zone) = (folio.lruvec, folio.lru_type(), folio.flags.zone());
         let n = folio.pages();
-        let lruvec = &mut self.lruvecs[folio.lruvec.index()];
+        self.recount_pages(lruvec, lru_type, zone, [from, to], n);
+    }
+
+    /// Pages of a type and zone belong to another generation from now on.
+    #[inline]
+    pub(crate) fn recount_pages(
+        &mut self,
+        lruvec: LruvecId,
+        lru_type: LruType,
+        zone: Zone,
+        [from, to]: [Gen; 2],
+        n: u64,
+    ) {
+        let (t, zone) = (lru_type.index(), zone.index());
+        let lruvec = &mut self.lruvecs[lruvec.index()];
         lruvec.mg.pages[from.index()][t][zone] -= n as i64;
         lruvec.mg.pages[to.index()][t][zone] += n as i64;
         let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[t];
         *inactive += n * u64::from(!lruvec.mg.is_active(to));
         *inactive -= n * u64::from(!lruvec.mg.is_active(from));
-    }
-
-    /// Moves a folio of the oldest generation to the next one: protected, or not to be evicted
-    /// yet. Its accesses are forgotten.
-    pub(crate) fn protect(&mut self, id: FolioId, tail: bool) {
-        let folio = self.folios[id];
-        let mg = &self.lruvecs[folio.lruvec.index()].mg;
-        let to = mg.min_seq[folio.lru_type().index()].plus(1).generation();
-        self.recount(id, to);
-        tiers::forget_accesses(&mut self.folios[id].flags, self.config.refs_model);
-        self.folios.unlink(id);
-        self.link_generation(id, to, tail);
     }
 
     /// Page tables say the folio was used (spec §3.4). Only its generation field moves; eviction
@@ -276,8 +279,8 @@ impl Lru {
         true
     }
 
-    /// Moves a zone's list of the oldest generation to the tail of the next, one by one from the
-    /// tail; false when `left` folios were too few.
+    /// Moves a zone's list of the oldest generation to the tail of the next, from the tail on; false
+    /// when `left` folios were too few.
     fn push_out_zone(
         &mut self,
         id: LruvecId,
@@ -285,32 +288,34 @@ impl Lru {
         zone: Zone,
         left: &mut u64,
     ) -> bool {
-        let mg = &self.lruvecs[id.index()].mg;
-        let (oldest, t) = (mg.oldest(lru_type), lru_type.index());
-        let list = mg.lists[oldest.index()][t][zone.index()];
-        while let Some(folio) = self.folios.tail(list) {
-            if *left == 0 {
-                return false;
+        let mut run = self.start_run(id, lru_type, zone);
+        let mut next = self.next_to_meet(&run);
+        while let Some(folio) = next.filter(|_| *left > 0) {
+            if self.config.bulk.prefetch && *left % AHEAD as u64 == 0 {
+                self.folios.bring_near(run.source, folio, AHEAD);
             }
-            self.push_out(folio, oldest, lru_type);
+            self.push_out(&mut run, folio);
             *left -= 1;
+            next = self.next_to_meet(&run);
         }
-        true
+        self.settle_run(run);
+        next.is_none()
     }
 
-    fn push_out(&mut self, id: FolioId, oldest: Gen, lru_type: LruType) {
+    fn push_out(&mut self, run: &mut Run, id: FolioId) {
         let flags = self.folios[id].flags;
         let model = self.config.refs_model;
         match flags.generation() {
-            Some(generation) if generation != oldest => {
+            Some(generation) if generation != run.from => {
+                self.end_run(run);
                 self.folios.unlink(id);
                 self.link_generation(id, generation, false);
             }
             _ => {
                 if !self.config.is_k612() && !tiers::is_saturated(flags, model) {
-                    self.count_protected(id, tiers::tier(flags, model).index(), lru_type);
+                    self.count_protected(id, tiers::tier(flags, model).index(), run.lru_type);
                 }
-                self.protect(id, true);
+                self.pass_on(run, id, true);
             }
         }
     }

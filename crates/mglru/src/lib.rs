@@ -12,6 +12,7 @@ extern crate std;
 
 mod aging;
 mod bloom;
+mod bulk;
 mod check;
 mod classic;
 pub mod config;

@@ -11,6 +11,7 @@ use crate::lru::Lru;
 use crate::process::Manner;
 use crate::protection::Protection;
 use crate::reclaim_control::Control;
+use crate::stats::Counter;
 use crate::types::{
     DEF_PRIORITY, FolioId, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, NodeId, Reclaimer,
     SWAP_CLUSTER_MAX, Zone,
@@ -23,8 +24,9 @@ pub(crate) struct MglruLoop {
     protection: Protection,
     /// Pages left of the budget (after).
     left: i64,
-    /// Pages wanted in this turn, and met so far (before).
+    /// Pages wanted: the budget as computed once (after), or this turn's (before).
     want: u64,
+    /// Pages met so far.
     scanned: u64,
     /// Nothing is left to be had, or the goal is met.
     ended: bool,
@@ -100,7 +102,8 @@ impl Lru {
             asked: false,
         };
         if self.config.patches.p04 {
-            work.left = self.budget(ctl, &mut work) as i64;
+            work.want = self.budget(ctl, &mut work);
+            work.left = work.want as i64;
         }
         work
     }
@@ -130,6 +133,7 @@ impl Lru {
         } else {
             self.turn_before(ctl, work)
         };
+        self.count_breaches(ctl, work, &turn);
         match turn {
             Turn::Over => self.finish_mglru(ctl, work, host),
             Turn::Age => {
@@ -139,6 +143,26 @@ impl Lru {
             }
             Turn::Evict(max_folios) => self.evict_turn(ctl, work, max_folios, host),
         }
+    }
+
+    /// What the loop since patch 4 never does, and a faulty port of it may (spec §10.4).
+    fn count_breaches(&mut self, ctl: &Control, work: &MglruLoop, turn: &Turn) {
+        if !self.config.patches.p04 {
+            return;
+        }
+        let breach = match turn {
+            Turn::Evict(_) if work.scanned >= work.want => Counter::BudgetOverruns,
+            Turn::Age if ctl.priority == DEF_PRIORITY && self.is_spread(work) => {
+                Counter::EarlyAgings
+            }
+            _ => return,
+        };
+        self.count(work.lruvec, breach, 1);
+    }
+
+    /// Three generations: aging may wait.
+    fn is_spread(&self, work: &MglruLoop) -> bool {
+        self.aging_need(work.lruvec, work.evictable()) == AgingNeed::Should
     }
 
     /// An aging attempt is over. Before patch 7 that was the end of the loop: a pass that another

@@ -227,6 +227,7 @@ impl Reclaim {
 
     /// All nodes were visited at this priority.
     fn end_pass(&mut self, lru: &mut Lru) {
+        lru.counters[Counter::ReclaimPasses] += 1;
         let ctl = &mut self.ctl;
         if ctl.reclaimed < ctl.goal && ctl.priority > 0 && !ctl.compaction_ready {
             ctl.priority -= 1;

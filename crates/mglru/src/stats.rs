@@ -106,6 +106,8 @@ counters! {
     ZeroProgressReclaims = "zero_progress_reclaims",
     /// Reclaim calls.
     ReclaimCalls = "reclaim_calls",
+    /// Passes of these calls and of `memory.reclaim` over the nodes, each at a priority.
+    ReclaimPasses = "reclaim_passes",
     /// Dirty file pages met at isolation or at sort.
     DirtyScanned = "dirty_scanned",
     /// Page-table entries looked at by aging.
@@ -116,6 +118,14 @@ counters! {
     Promoted = "promoted",
     /// Pages protected by their tier.
     Protected = "protected",
+    /// Folios moved on from an oldest generation to the next.
+    PassedOn = "passed_on",
+    /// List operations that took.
+    PassedOnSplices = "passed_on_splices",
+    /// Batches begun when the loop's budget was used up already: none by I10 (since patch 4).
+    BudgetOverruns = "budget_overruns",
+    /// Three generations aged at the first priority: never, by spec §4.1 (since patch 4).
+    EarlyAgings = "early_agings",
 }
 
 /// A set of counters.

@@ -95,6 +95,18 @@ fn with_the_hierarchy_iterator_they_agree() {
 }
 
 #[test]
+fn with_moves_in_bulk_they_agree() {
+    for (i, name) in ["after", "before", "k6.12"].into_iter().enumerate() {
+        let mut config = variant(name);
+        for key in ["bulk_counters", "bulk_moves", "bulk_prefetch"] {
+            config.set(key, "true").expect("a known key");
+        }
+        let first = 1100 + 10 * i as u64;
+        agree(&config, first..first + 8, 400);
+    }
+}
+
+#[test]
 fn without_page_table_walks_they_agree() {
     for (i, name) in ["after", "before", "k6.12"].into_iter().enumerate() {
         let mut config = variant(name);

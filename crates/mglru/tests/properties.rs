@@ -93,6 +93,16 @@ proptest! {
     }
 
     #[test]
+    fn batched_counters_and_prefetch_change_nothing(seed: u64, name in 0..VARIANTS.len()) {
+        let plain = variant(VARIANTS[name]);
+        let mut config = plain.clone();
+        for key in ["bulk_counters", "bulk_prefetch"] {
+            config.set(key, "true").expect("a known key");
+        }
+        prop_assert_eq!(trace(&plain, seed, 150), trace(&config, seed, 150));
+    }
+
+    #[test]
     fn p14_changes_nothing_for_root_reclaim(seed: u64) {
         let root_only = |config| {
             let mut churn = Churn::new(config, seed);

@@ -1,16 +1,21 @@
 //! `mglru ablate`.
 
 use super::run::{self, Output};
-use super::{Answer, Asked};
-use crate::ablation::{self, Mode};
+use super::{Answer, Asked, Format};
+use crate::ablation::{self, Ablation, Mode};
 use crate::error::Error;
+use crate::render;
 
 const EXAMPLES: &str = "\
 Examples:
-  mglru ablate quickstart                                   switches added one by one
-  mglru ablate mongodb --scale 1/64 --mode one-in           each alone on top of before
-  mglru ablate mongodb --scale 1/64 --mode leave-one-out    after without each
-  mglru ablate fio-zipf --from before --to v5 --seeds 3";
+  mglru ablate mongodb --scale 1/64                         every patch, in three ways
+  mglru ablate mongodb --scale 1/64 --mode one-in           each with what it needs, alone
+  mglru ablate tiny-groups --mode versions                  versions 2, 4, 5, 7 of the series
+  mglru ablate fio-zipf --from before --to v5 --seeds 3
+
+Each row is a prediction for a patch: the figure with the patch over the figure without it, with its
+95 % interval. Patches that a patch needs are put in before it; those that need it are left out with
+it, and such a comparison is shown but does not count.";
 
 /// Arguments of `mglru ablate`.
 #[derive(clap::Args)]
@@ -18,10 +23,10 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,
-    /// How switches are combined
-    #[arg(long, value_enum, default_value_t = Mode::Cumulative)]
-    mode: Mode,
-    /// Variant without the switches
+    /// How a patch is set against its absence (repeatable) [default: all]
+    #[arg(long = "mode", value_enum, value_name = "MODE")]
+    modes: Vec<Mode>,
+    /// Variant without the patches
     #[arg(long, default_value = "before")]
     from: String,
     /// Variant with them
@@ -34,13 +39,36 @@ pub(super) struct Args {
 /// Runs and compares; what a plan expects of its own variants is not the question here, so a missed
 /// expectation does not show in the exit status.
 pub(super) fn run(args: &Args) -> Answer {
+    refuse(args)?;
+    let all = [Mode::Cumulative, Mode::OneIn, Mode::LeaveOneOut, Mode::Versions];
+    let modes = if args.modes.is_empty() { &all[..] } else { &args.modes };
+    let arms = ablation::arms(modes, &args.from, &args.to);
+    let arms = arms.map_err(|e| Error::Request(e.to_string()))?;
+    let variants = ablation::variants(&arms, modes);
+    let base = Some(variants[0].clone());
+    let experiment = Asked { base, variants, ..args.asked.clone() }.experiment()?;
+    let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
+    let report = run::report(&experiment, &dir, &args.output)?;
+    let ends = [args.from.as_str(), args.to.as_str()];
+    let found = || Ablation::new(&experiment.plan, &arms, ends, &report.records);
+    let text = match args.output.format {
+        Format::Json => render::json(&found()),
+        Format::Html => render::html(&report),
+        Format::Table => format!("{}records: {}\n", render::ablation(&found()), dir.display()),
+    };
+    Ok((text, 0))
+}
+
+fn refuse(args: &Args) -> Result<(), Error> {
     if let Some(name) = args.asked.variants.first() {
         let problem = "ablate makes its own variants, from --from to --to";
         return Err(Error::Request(format!("--variant {name}: {problem}")));
     }
-    let names = ablation::variants(args.mode, &args.from, &args.to);
-    let names = names.map_err(|e| Error::Request(e.to_string()))?;
-    let asked = Asked { base: Some(names[0].clone()), variants: names, ..args.asked.clone() };
-    let (text, _) = run::execute(&asked, &args.output)?;
-    Ok((text, 0))
+    match (&args.asked.base, args.output.skin) {
+        (Some(base), _) => {
+            Err(Error::Request(format!("--base {base}: ablate has its own bases, see --from")))
+        }
+        (_, Some(_)) => Err(Error::Request("--skin: not with `ablate`".to_string())),
+        _ => Ok(()),
+    }
 }

@@ -77,6 +77,30 @@ pub struct Neutral {
     pub band: [f64; 2],
 }
 
+/// An invariant or a rate by which a faulty policy gives itself away.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Indicator {
+    /// What it is, for people.
+    pub name: String,
+    /// Metric.
+    pub metric: String,
+    /// With a base the range is that of the ratio to this variant, else of the figure itself.
+    pub base: Option<String>,
+    /// The normal range.
+    pub range: [f64; 2],
+}
+
+/// Which variants indicators must flag, and which they must not.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Watch {
+    /// Each must be flagged by at least one indicator.
+    pub faulty: Vec<String>,
+    /// No indicator may flag them.
+    pub sound: Vec<String>,
+}
+
 /// Default equivalence band of a ratio.
 pub const NEUTRAL_BAND: [f64; 2] = [0.97, 1.03];
 
@@ -128,6 +152,12 @@ impl Control {
             return Err(KeyError::key("share", "share and of belong together"));
         }
         bands.into_iter().try_for_each(|(key, band)| check_band(key, band))
+    }
+}
+
+impl Indicator {
+    pub(super) fn check(&self) -> Result<(), KeyError> {
+        check_band("range", Some(self.range))
     }
 }
 

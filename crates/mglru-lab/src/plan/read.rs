@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{Brief, Control, MAX_SEEDS, Neutral, Plan, Published};
+use super::{Brief, Control, Indicator, MAX_SEEDS, Neutral, Plan, Published, Watch};
 use crate::dotted::{self, Assignment};
 use crate::error::{Error, KeyError};
 use crate::scale;
@@ -39,6 +39,8 @@ struct Head {
     gap: String,
     #[serde(default)]
     all: Brief,
+    #[serde(default)]
+    watch: Watch,
 }
 
 impl Plan {
@@ -61,6 +63,7 @@ impl Plan {
         let published = take_list(&mut table, "published", Published::check)?;
         let controls = take_list(&mut table, "control", Control::check)?;
         let neutral = take_list(&mut table, "neutral", Neutral::check)?;
+        let indicators = take_list(&mut table, "indicator", Indicator::check)?;
         let head: Head = typed::from_table(table).map_err(with_section_names)?;
         let variants = variants(&head.variants)?;
         let base = head.base.unwrap_or_else(|| variants[0].name.clone());
@@ -81,6 +84,8 @@ impl Plan {
             published,
             controls,
             neutral,
+            indicators,
+            watch: head.watch,
             gap: head.gap.trim().to_string(),
             all: head.all,
         };
@@ -214,7 +219,7 @@ fn take_list<T: DeserializeOwned>(
 
 /// serde lists only the keys of `Head` as known; the sections are known too.
 fn with_section_names(error: KeyError) -> KeyError {
-    const KNOWN: [&str; 20] = [
+    const KNOWN: [&str; 22] = [
         "name",
         "title",
         "about",
@@ -235,6 +240,8 @@ fn with_section_names(error: KeyError) -> KeyError {
         "published",
         "control",
         "neutral",
+        "indicator",
+        "watch",
     ];
     match error.problem.starts_with("unknown key") {
         true => KeyError::unknown(&error.key, KNOWN),

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::{interval, number, ratio};
 use crate::compare::Comparison;
+use crate::indicator::IndicatorResult;
 use crate::judge::{ControlResult, PublishedResult};
 use crate::report::Report;
 use crate::trace_cmd::ReplayResult;
@@ -16,6 +17,9 @@ pub fn report(report: &Report) -> String {
     out += &comparisons(&report.comparisons);
     if !report.published.is_empty() {
         out += &format!("\npublished figures\n{}", published(&report.published));
+    }
+    if !report.indicators.is_empty() {
+        out += &format!("\nindicators\n{}", indicators(&report.indicators));
     }
     if !checks.is_empty() {
         out += &format!("\ncontrols\n{}", controls(&checks));
@@ -87,6 +91,25 @@ fn published(list: &[PublishedResult]) -> String {
     finish(table)
 }
 
+fn indicators(list: &[IndicatorResult]) -> String {
+    let sweep = list.iter().any(|r| !r.point.is_empty());
+    let names = ["indicator", "metric", "relative to", "value", "normal range", "flagged"];
+    let mut table = new(head(sweep, "variant", &names));
+    for r in list {
+        let cells = vec![
+            r.variant.clone(),
+            r.indicator.clone(),
+            r.metric.clone(),
+            r.base.clone().unwrap_or_else(|| "–".to_string()),
+            number(r.value),
+            format!("[{}, {}]", number(r.range[0]), number(r.range[1])),
+            if r.flagged { "flagged" } else { "" }.to_string(),
+        ];
+        table.add_row(row(sweep, &r.point, cells));
+    }
+    finish(table)
+}
+
 fn controls(list: &[&ControlResult]) -> String {
     let sweep = list.iter().any(|c| !c.point.is_empty());
     let mut table = new(head(sweep, "control", &["metric", "variant", "band", "ours", "verdict"]));
@@ -120,8 +143,18 @@ fn row(sweep: bool, point: &str, cells: Vec<String>) -> Vec<String> {
 /// Markdown, so that a table can be pasted into a report. Figures stand right, words left; the
 /// layout never depends on the terminal's width, so that a file holds what the screen shows.
 pub(super) fn new(head: Vec<String>) -> Table {
-    const FIGURES: [&str; 9] =
-        ["base mean", "mean", "ratio", "n", "before", "ours", "size", "misses", "miss ratio"];
+    const FIGURES: [&str; 10] = [
+        "value",
+        "base mean",
+        "mean",
+        "ratio",
+        "n",
+        "before",
+        "ours",
+        "size",
+        "misses",
+        "miss ratio",
+    ];
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_content_arrangement(ContentArrangement::Disabled);

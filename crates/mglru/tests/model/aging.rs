@@ -5,6 +5,13 @@ use super::{ANON, FILE, Key, Naive, controller};
 /// Tables of each mapping: anon, shmem, file, 64 tables each of 512 pages.
 const MAPPINGS: [(usize, u64); 3] = [(ANON, 0), (ANON, 64), (FILE, 128)];
 
+/// Pages on their way to the next generation, the one met first in front.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub keys: Vec<Key>,
+    pub tail: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     No,
@@ -198,10 +205,12 @@ impl Naive {
         let min = self.min_seq[t];
         let k612 = self.k612();
         for zone in 0..4 {
+            let mut run = Run::default();
             while let Some(key) = self.lists[min][t][zone].pop() {
                 let page = &self.pages[&key];
                 if page.seq != Some(min) {
                     let seq = page.seq.unwrap();
+                    self.end_run(&mut run, t, zone);
                     self.link(key, seq, t, zone, false);
                     continue;
                 }
@@ -209,11 +218,32 @@ impl Naive {
                     let tier = controller::tier_of(k612, page);
                     self.controller.protected[t][tier] += page.n;
                 }
-                self.forget_accesses(key);
-                self.pages.get_mut(&key).unwrap().seq = Some(min + 1);
-                self.link(key, min + 1, t, zone, true);
+                self.push_to_next(&mut run, key, t, zone, true);
             }
+            self.end_run(&mut run, t, zone);
         }
+    }
+
+    /// To the next generation, at once or along with those before it (spec §11).
+    pub fn push_to_next(&mut self, run: &mut Run, key: Key, t: usize, zone: usize, tail: bool) {
+        self.unlink(key);
+        self.forget_accesses(key);
+        self.pages.get_mut(&key).unwrap().seq = Some(self.min_seq[t] + 1);
+        if run.tail != tail {
+            self.end_run(run, t, zone);
+        }
+        run.tail = tail;
+        run.keys.push(key);
+        if !self.config.bulk.moves {
+            self.end_run(run, t, zone);
+        }
+    }
+
+    /// A run keeps its order: the first of it stays nearest to the tail.
+    pub fn end_run(&mut self, run: &mut Run, t: usize, zone: usize) {
+        let list = &mut self.lists[self.min_seq[t] + 1][t][zone];
+        let at = if run.tail { list.len() } else { 0 };
+        list.splice(at..at, run.keys.drain(..).rev());
     }
 
     /// The window moves on without the folios: their slot is the youngest generation's now.

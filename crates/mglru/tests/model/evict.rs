@@ -89,11 +89,12 @@ impl Naive {
         // All zones are eligible: from the highest down.
         for zone in (0..=sc.reclaim_idx).rev().chain(sc.reclaim_idx + 1..4) {
             let mut refused = Vec::new();
+            let mut run = aging::Run::default();
             let mut skipped = 0;
             while let Some(&key) = self.lists[self.min_seq[t]][t][zone].last() {
                 let n = self.pages[&key].n;
                 scan.scanned += n;
-                if self.sort(sc, key, t, limit) {
+                if self.sort(sc, &mut run, key, t, limit) {
                     self.counts.refill += n;
                 } else if self.isolate(sc, key) {
                     out.push(key);
@@ -108,6 +109,7 @@ impl Naive {
                     break;
                 }
             }
+            self.end_run(&mut run, t, zone);
             self.counts.skipped += skipped;
             self.lists[self.min_seq[t]][t][zone].splice(0..0, refused);
             if scan.left == 0 || scan.isolated >= 64 {
@@ -119,12 +121,20 @@ impl Naive {
     }
 
     /// True when it was only moved.
-    fn sort(&mut self, sc: &mut Control, key: Key, t: usize, limit: usize) -> bool {
+    fn sort(
+        &mut self,
+        sc: &mut Control,
+        run: &mut aging::Run,
+        key: Key,
+        t: usize,
+        limit: usize,
+    ) -> bool {
         let k612 = self.k612();
         let min = self.min_seq[t];
         let page = self.pages[&key].clone();
         let (seq, zone) = (page.seq.unwrap(), page.zone);
         if seq != min {
+            self.end_run(run, t, zone);
             self.unlink(key);
             self.link(key, seq, t, zone, false);
             return true;
@@ -135,32 +145,25 @@ impl Naive {
             if k612 || !saturated {
                 self.controller.protected[t][tier] += page.n;
             }
-            self.push_to_next(key, t, zone, k612);
+            self.push_to_next(run, key, t, zone, k612);
             return true;
         }
         if zone > sc.reclaim_idx {
-            self.push_to_next(key, t, zone, true);
+            self.push_to_next(run, key, t, zone, true);
             return true;
         }
         let dirty_file = t == FILE && page.dirty;
         if self.config.patches.p09 || !(page.writeback || dirty_file || k612 && page.locked) {
+            self.end_run(run, t, zone);
             return false;
         }
-        self.push_to_next(key, t, zone, false);
+        self.push_to_next(run, key, t, zone, false);
         self.pages.get_mut(&key).unwrap().reclaim = true;
         if dirty_file {
             sc.file_taken += page.n;
             sc.unqueued_dirty += if page.writeback { 0 } else { page.n };
         }
         true
-    }
-
-    fn push_to_next(&mut self, key: Key, t: usize, zone: usize, tail: bool) {
-        self.unlink(key);
-        self.forget_accesses(key);
-        let next = self.min_seq[t] + 1;
-        self.pages.get_mut(&key).unwrap().seq = Some(next);
-        self.link(key, next, t, zone, tail);
     }
 
     fn isolate(&mut self, sc: &Control, key: Key) -> bool {

@@ -3,6 +3,7 @@
 
 mod aging;
 mod budget;
+mod bulk;
 mod classic;
 mod concurrency;
 mod contig;

@@ -1,0 +1,80 @@
+use super::*;
+use crate::record::example;
+
+fn named(mode: Mode, patch: &str) -> Arm {
+    let arms = arms(&[mode], "before", "after").unwrap();
+    arms.into_iter().find(|arm| arm.patch == patch).unwrap()
+}
+
+fn sides(arm: &Arm) -> [&str; 2] {
+    [&arm.without, &arm.with]
+}
+
+#[test]
+fn each_mode_sets_a_patch_against_its_absence() {
+    let p02 = named(Mode::Cumulative, "p02");
+    assert_eq!(sides(&p02), ["before+p01", "before+p01+p02"]);
+    let p10 = named(Mode::OneIn, "p10");
+    assert_eq!(sides(&p10), ["before+p04+p05+p09", "before+p04+p05+p09+p10"]);
+    let p08 = named(Mode::LeaveOneOut, "p08");
+    assert_eq!((sides(&p08), p08.along.len()), (["after+p08=false", "after"], 0));
+}
+
+#[test]
+fn what_needs_a_patch_is_left_out_with_it() {
+    let p10 = named(Mode::LeaveOneOut, "p10");
+    assert_eq!(p10.along, ["p12", "p13", "p14"]);
+    assert_eq!(p10.without, "after+p10=false+p12=false+p13=false+p14=false");
+}
+
+#[test]
+fn every_variant_runs_once() {
+    let modes = [Mode::Cumulative, Mode::OneIn, Mode::LeaveOneOut, Mode::Versions];
+    let arms = arms(&modes, "before", "after").unwrap();
+    let names = variants(&arms, &modes);
+    for name in ["before", "before+p01", "after", "v2", "after+p14=false"] {
+        assert_eq!(names.iter().filter(|n| *n == name).count(), 1, "{name}");
+    }
+    for name in &names {
+        policy::config(&toml::Table::new(), &Variant::parse(name).unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn equal_unknown_and_reversed_variants_are_refused() {
+    let error = |from, to| arms(&[Mode::OneIn], from, to).unwrap_err().to_string();
+    assert_eq!(error("after", "after"), "--to = after: no patch tells it from after");
+    assert_eq!(error("after", "before"), "--to = before: lacks p01, which after has");
+    assert!(error("befor", "after").contains("unknown"));
+}
+
+/// Three seeds of a variant, a counter at this value.
+fn seeds(variant: &str, counter: &str, value: u64) -> Vec<Record> {
+    let record = |seed| {
+        let mut record = example(variant, seed, 1.0);
+        record.counters.insert(counter.to_string(), value + seed);
+        record
+    };
+    (1..=3).map(record).collect()
+}
+
+#[test]
+fn a_comparison_with_company_is_shown_and_does_not_count() {
+    let arms = arms(&[Mode::LeaveOneOut], "before", "after").unwrap();
+    let p10 = named(Mode::LeaveOneOut, "p10");
+    let mut records = seeds(&p10.without, "flusher_wakeups", 10);
+    records.extend(seeds("after", "flusher_wakeups", 100));
+    let table = Table::new(&records);
+    let all = rows(&arms, &table, "");
+    let row = all.iter().find(|row| row.metric == "flusher_wakeups").unwrap();
+    assert_eq!(row.cells[0].finding, Finding::Confirmed);
+    assert_eq!(row.finding, Finding::NotJudged);
+    let p07 = arms.iter().find(|arm| arm.patch == "p07").unwrap();
+    let mut records = seeds(&p07.without, "zero_progress_reclaims", 100);
+    records.extend(seeds("after", "zero_progress_reclaims", 10));
+    let table = Table::new(&records);
+    let all = rows(&arms, &table, "");
+    let row = all.iter().find(|row| row.metric == "zero_progress_reclaims").unwrap();
+    assert_eq!(row.finding, Finding::Confirmed);
+    assert!(row.cells[0].effect.as_ref().unwrap().ratio.unwrap() < 0.2);
+}
