@@ -19,7 +19,7 @@ const ROWS: [Row; 38] = [
     ("Success pass 1 (%)", |c| c.whole("custom.success_pass1")),
     ("Success pass 2 (%)", |c| c.whole("custom.success_pass2")),
     ("Success while rested (%)", |c| c.whole("custom.success_rested")),
-    ("Sys time (s)", |_| None),
+    ("Sys time (s)", |c| c.mean("system_us").map(|us| format!("{:.2}", us / 1e6))),
     ("User+sys time (s)", |_| None),
     ("Elapsed time (s)", |c| c.mean("virtual_s").map(|s| format!("{s:.2}"))),
     ("Page ins", |c| c.whole("pgpgin")),
@@ -175,6 +175,37 @@ mod tests {
         assert_eq!(row(&table, "Percentage direct scans"), ["0%", "3%"]);
         assert_eq!(row(&table, "Page writes file"), ["6453578", "2"]);
         assert_eq!(row(&table, "Elapsed time (s)"), ["1204.41", "1171.34"]);
+    }
+
+    /// The checks that the specification gives in numbers (experiments §18.1).
+    #[test]
+    fn a_share_is_cut_off_to_whole_per_cent_and_a_velocity_to_three_places() {
+        let column = [("pgscan_kswapd", 1000), ("pgsteal_kswapd", 89), ("pgscan_direct", 999)];
+        let steals = [("pgsteal_direct", 998), ("system_us", 12_345_678)];
+        let table = mmtests2012(&[record("a", 3.0, &[&column[..], &steals[..]].concat())]);
+        assert_eq!(row(&table, "Kswapd efficiency"), ["8%"], "8.9 is no 9");
+        assert_eq!(row(&table, "Direct efficiency"), ["99%"], "99.9 is no 100");
+        assert_eq!(row(&table, "Percentage direct scans"), ["49%"]);
+        assert_eq!(row(&table, "Kswapd velocity"), ["333.333"]);
+        assert_eq!(row(&table, "Sys time (s)"), ["12.35"]);
+        assert_eq!(row(&table, "User+sys time (s)"), ["n/a"]);
+    }
+
+    #[test]
+    fn every_row_of_the_table_has_its_place() {
+        let names = ROWS.map(|(name, _)| name);
+        let of = |name: &str| names.iter().position(|n| *n == name).expect(name);
+        for pair in [
+            ["Page ins", "Page outs"],
+            ["Swap ins", "Swap outs"],
+            ["Kswapd pages scanned", "Kswapd pages reclaimed"],
+            ["Page writes file", "Page writes anon"],
+            ["Page reclaim immediate", "Page rescued immediate"],
+            ["Direct inode steals", "Kswapd inode steals"],
+            ["Compaction stalls", "Compaction success"],
+        ] {
+            assert_eq!(of(pair[0]) + 1, of(pair[1]), "{pair:?}");
+        }
     }
 
     #[test]
