@@ -101,7 +101,7 @@ fn fuse() -> Fact {
     }
 }
 
-/// Yama's scope: 0 anybody of the same user, 1 a program's own parent, 2 the administrator, 3 nobody.
+/// Yama's scope: 0 the same user, 1 a program's own parent, 2 the administrator, 3 nobody.
 fn ptrace() -> Fact {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let scope: u32 = scope.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);

@@ -50,9 +50,12 @@ pub struct Moved {
     pub right: bool,
 }
 
+/// Run, LRU off, figure: the order of the answers.
+type Key = (String, bool, &'static str);
+
 /// Compares every program that was run again.
 pub fn answers(jobs: &[Measured], records: &[Record]) -> Vec<Answer> {
-    let mut found: BTreeMap<(String, bool, &'static str), (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let mut found: BTreeMap<Key, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for (measured, record) in jobs.iter().zip(records) {
         let Some(Ok(program)) = measured.program() else { continue };
         let model = program.found(&record.counters, &record.custom, record.metrics.ops);

@@ -179,7 +179,10 @@ impl Program {
                 "workingset_refault_anon": counter("workingset_refault_anon"),
                 "workingset_refault_file": counter("workingset_refault_file"),
             },
-            "vm": { "pgsteal_anon": counter("pgsteal_anon"), "pgsteal_file": counter("pgsteal_file") },
+            "vm": {
+                "pgsteal_anon": counter("pgsteal_anon"),
+                "pgsteal_file": counter("pgsteal_file"),
+            },
             "events": { "oom_kill": counter("oom_kill") },
         });
         let (key, more) = match self {

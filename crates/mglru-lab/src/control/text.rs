@@ -114,9 +114,9 @@ pub fn markdown(verdicts: &Verdicts) -> String {
     }
     let programs = programs(verdicts);
     if !programs.is_empty() {
-        out += "\n## Programs\n\nWhat they did is not known page by page: the same thing is run in the \
-                model, and outcomes are\ncompared. `agrees`: the model's figure lies among the \
-                kernel's, or is the same answer to yes or no.\n\n";
+        out += "\n## Programs\n\nWhat they did is not known page by page: the same thing is run \
+                in the model, and outcomes are\ncompared. `agrees`: the model's figure lies \
+                among the kernel's, give or take 3 %, or is the same\nanswer to yes or no.\n\n";
         out += &programs;
         out += &program_causes();
     }

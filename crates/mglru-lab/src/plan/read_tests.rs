@@ -109,7 +109,7 @@ fn what_differs_on_a_backend_is_checked_for_its_names() {
     };
     assert_eq!(
         error("[on.sim.machin]\ncpus=1"),
-        "t.toml: on.sim.machin: unknown key, did you mean machine?"
+        "t.toml: on.sim.machin: unknown key (did you mean machine?)"
     );
     assert_eq!(error("on = 3"), "t.toml: on = 3: expected tables [on.BACKEND]");
     let twice = error("backend = [\"sim\", \"sim\"]");

@@ -125,7 +125,8 @@ fn a_guest_without_memory_left_says_so() {
     }
     plan(&desk);
     let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
-    let more = ["--set", "workload.operations=400000"];
+    let more = ["workload.operations=400000", "workload.write_per_mille=1000"];
+    let more = more.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
     let told = error(&desk, &[&run[..], &TOO_MUCH, &more].concat());
     let want = "booted.toml: k6.12 seed 1: the guest ran out of memory (kernel.memory): \
                 Out of memory: Killed process ";
