@@ -42,8 +42,7 @@ impl Machine {
         }
     }
 
-    /// The task was killed: it ends once it is out of reclaim, whatever it reclaimed for. Its memory
-    /// is gone by then.
+    /// The task was killed: it ends once it is out of reclaim, whatever it reclaimed for.
     pub(crate) fn die(&mut self, t: usize) -> Flow {
         if self.tasks[t].reclaim.is_some() {
             if let Progress::Held(flow) = self.reclaim_on(t) {
