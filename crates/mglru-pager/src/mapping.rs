@@ -212,6 +212,13 @@ pub struct Pin<'a> {
     n: u32,
 }
 
+impl Pin<'_> {
+    /// Keeps the pages beyond the life of this, until [`MappingMut::unpin_range`].
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
         let (id, first, n) = (self.mapped.arena.id, self.first, self.n);
@@ -327,6 +334,15 @@ impl MappingMut {
     /// As [`Self::flush`]; the range is not within the mapping.
     pub fn flush_range(&self, range: Range<usize>) -> Result<(), PagerError> {
         self.mapped.flush(&range)
+    }
+
+    /// Takes one [kept](Pin::keep) pin of each page of a range of bytes back.
+    ///
+    /// # Errors
+    /// The range is not within the mapping.
+    pub fn unpin_range(&self, range: Range<usize>) -> Result<(), PagerError> {
+        let (id, (first, n)) = (self.mapped.arena.id, self.mapped.pages(&range)?);
+        self.mapped.inner.shared.call(move |policy| policy.unpin(id, first, n))
     }
 
     /// Drops the content of a range of whole pages: it reads as its store has it, or as zeros.

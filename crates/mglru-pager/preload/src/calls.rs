@@ -13,7 +13,7 @@ use crate::managed::{Managed, Mapped, any, table};
 use crate::next::next;
 use crate::{fork, heap, settings};
 
-fn set_errno(errno: c_int) {
+pub fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() = errno };
 }
@@ -98,7 +98,8 @@ pub unsafe extern "C" fn mmap64(
     unsafe { mmap(address, len, prot, flags, fd, offset) }
 }
 
-fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
+/// The pages of a range.
+pub fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
     let start = address as usize;
     start..start.saturating_add(len).next_multiple_of(4096)
 }
@@ -128,7 +129,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
 }
 
 /// Does something to a managed file at an address; `None`: there is none.
-fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Option<T> {
+pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Option<T> {
     if !any() {
         return None;
     }
@@ -208,7 +209,7 @@ fn covered(fd: c_int, offset: Option<off_t>, len: size_t) -> Range<usize> {
 }
 
 /// The file is about to be read through a descriptor: stores must be in it.
-fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
+pub fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
     if !any() {
         return;
     }
@@ -222,7 +223,7 @@ fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
 
 /// The file is written through a descriptor: stores before it are in the file, and loads after it
 /// see it.
-fn around_write(
+pub fn around_write(
     fd: c_int,
     offset: Option<off_t>,
     len: size_t,

@@ -14,8 +14,10 @@
 mod calls;
 mod fork;
 mod heap;
+mod locks;
 mod managed;
 mod memory;
 mod next;
 mod settings;
 mod start;
+mod vectors;

@@ -1,5 +1,6 @@
 //! The files that are managed, and which of the program's mappings are theirs.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -28,6 +29,8 @@ pub struct Managed {
     /// Open for as long as it is managed.
     pub file: File,
     writable: bool,
+    /// Pages that the program locked.
+    locked: BTreeSet<usize>,
     /// What the program mapped: addresses.
     ranges: Vec<Range<usize>>,
     /// No other process manages the file.
@@ -79,6 +82,31 @@ impl Managed {
         clip(addresses.start)..clip(addresses.end)
     }
 
+    /// Keeps a range of offsets in memory. Locks do not count, as mlock's do not.
+    pub fn lock(&mut self, offsets: Range<usize>) -> Result<(), mglru_pager::PagerError> {
+        for page in offsets.start / PAGE..offsets.end.div_ceil(PAGE) {
+            if !self.locked.contains(&page) {
+                self.map.pin(self.page(page))?.keep();
+                self.locked.insert(page);
+            }
+        }
+        Ok(())
+    }
+
+    /// No longer keeps it.
+    pub fn unlock(&mut self, offsets: Range<usize>) -> Result<(), mglru_pager::PagerError> {
+        for page in offsets.start / PAGE..offsets.end.div_ceil(PAGE) {
+            if self.locked.remove(&page) {
+                self.map.unpin_range(self.page(page))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&self, page: usize) -> Range<usize> {
+        page * PAGE..((page + 1) * PAGE).min(self.map.len())
+    }
+
     /// Forgets what is resident of a range of offsets; stores to it were written back before.
     pub fn forget(&mut self, offsets: Range<usize>) {
         let len = self.map.len();
@@ -127,8 +155,8 @@ impl Table {
             say("a mapping stays with the kernel", &error);
             Mapped::No
         })?;
-        let ranges = Vec::new();
-        self.files.push(Managed { key, map, file, writable, ranges, _claim: claim });
+        let (locked, ranges) = (BTreeSet::new(), Vec::new());
+        self.files.push(Managed { key, map, file, writable, locked, ranges, _claim: claim });
         NR_FILES.store(self.files.len(), Ordering::Release);
         Ok(self.files.len() - 1)
     }

@@ -143,7 +143,17 @@ fn stores_reach_the_file_through_every_door() {
     assert!(is_stamped(memory, 0x22), "loads see write(2)");
     file.write_all_at(&[7], 9 * PAGE as u64 + 100).unwrap();
     assert_eq!(memory[9 * PAGE + 100], 7);
-    memory[9 * PAGE + 100] = 0;
+    let (mut low, mut high) = ([0u8; 101], [0u8; 1]);
+    file.seek(std::io::SeekFrom::Start(9 * PAGE as u64)).unwrap();
+    memory[9 * PAGE + 101] = 9;
+    let mut buffers = [std::io::IoSliceMut::new(&mut low), std::io::IoSliceMut::new(&mut high)];
+    assert_eq!(file.read_vectored(&mut buffers).unwrap(), 102);
+    assert_eq!((low[100], high[0]), (7, 9), "readv(2) sees stores");
+    file.seek(std::io::SeekFrom::Start(9 * PAGE as u64 + 100)).unwrap();
+    let buffers = [std::io::IoSlice::new(&[0]), std::io::IoSlice::new(&[5])];
+    assert_eq!(file.write_vectored(&buffers).unwrap(), 2);
+    assert_eq!(memory[9 * PAGE + 100..][..2], [0, 5], "loads see writev(2)");
+    memory[9 * PAGE + 101] = content[9 * PAGE + 101];
     file.sync_all().unwrap();
     unmap(memory);
     assert!(!is_managed(), "the last unmapping ends it");
@@ -151,6 +161,34 @@ fn stores_reach_the_file_through_every_door() {
     assert!(is_stamped(again, 0x22));
     stamp(again, 0x33);
     // Left mapped and dirty: the end of the process writes it.
+}
+
+#[test]
+fn locked_pages_of_a_file_stay() {
+    if parent("locked_pages_of_a_file_stay").is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    stamp(memory, 0x77);
+    let (start, len) = (memory.as_ptr(), 64 * PAGE);
+    // SAFETY: locks memory of this test's.
+    assert_eq!(unsafe { libc::mlock(start.cast(), len) }, 0);
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT) }, -1, "more than the budget");
+    stamp(memory, 0x78);
+    let mut resident = [0u8; 64];
+    // SAFETY: a byte for each page.
+    unsafe { libc::mincore(start.cast_mut().cast(), len, resident.as_mut_ptr()) };
+    assert!(resident.iter().all(|r| r & 1 == 1));
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::munlock(start.cast(), len) }, 0);
+    for _ in 0..3 {
+        assert!(is_stamped(memory, 0x78));
+    }
+    // SAFETY: as above.
+    unsafe { libc::mincore(start.cast_mut().cast(), len, resident.as_mut_ptr()) };
+    assert!(resident.iter().any(|r| r & 1 == 0), "unlocked they may go");
 }
 
 #[test]

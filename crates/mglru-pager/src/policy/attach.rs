@@ -157,7 +157,7 @@ impl Policy {
     pub(crate) fn unpin(&mut self, id: u32, first: u32, nr_pages: u32) {
         for page in first..first + nr_pages {
             let pins = &mut self.world.attached_mut(id).pins;
-            let left = pins.get_mut(&page).expect("it is pinned");
+            let Some(left) = pins.get_mut(&page) else { continue };
             *left -= 1;
             if *left == 0 {
                 pins.remove(&page);

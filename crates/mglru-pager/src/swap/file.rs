@@ -1,4 +1,5 @@
-//! The swap file. What it holds means nothing once the pager is gone: its index is in memory.
+//! The swap file. What it holds means nothing once the pager is gone: its index and checksums are
+//! in memory and never written, so no crash can tear them; the file has no name.
 
 use std::fs::{File, OpenOptions};
 use std::io;

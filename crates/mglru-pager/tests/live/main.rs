@@ -7,6 +7,7 @@ mod durability;
 mod faults;
 mod groups;
 mod heap;
+mod killed;
 mod limits;
 mod stress;
 
