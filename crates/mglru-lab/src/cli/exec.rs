@@ -60,7 +60,8 @@ impl Args {
             memory_max: limit(self.max),
             memory_high: limit(self.high),
             least: Some(self.least.0),
-            heap: Some(fork).filter(|_| !self.no_heap),
+            heap: Some(fork)
+                .filter(|_| !self.no_heap && (self.max.is_some() || self.high.is_some())),
             swap: Some(self.swap.0),
             swap_dir: Some(self.swap_dir.clone()),
         }

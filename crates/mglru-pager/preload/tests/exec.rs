@@ -18,7 +18,9 @@ const CHILD: &str = "MGLRU_PRELOAD_TEST_FILE";
 /// The library, two levels up from this test. `cargo test` builds no shared library by itself.
 fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build().join("libmglru_preload.so")).clone()
+    // A child of this test runs under the library: it is built, and not to be built again.
+    let known = std::env::var_os("MGLRU_PRELOAD_TEST_LIBRARY").map(PathBuf::from);
+    BUILT.get_or_init(|| known.unwrap_or_else(|| build().join("libmglru_preload.so"))).clone()
 }
 
 /// Builds it; its folder.
@@ -39,7 +41,7 @@ fn child(test: &str, file: &Path) -> Command {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     child.env("LD_PRELOAD", library()).env(launch::ENV_MAX, (6 << 20).to_string());
-    child.env(CHILD, file);
+    child.env(CHILD, file).env("MGLRU_PRELOAD_TEST_LIBRARY", library());
     child
 }
 

@@ -2,14 +2,26 @@
 //! only they can bring back.
 
 use std::io;
+use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
 use crate::own::as_own;
 
-/// Starts a thread that is the pager's own.
+/// Starts a thread that is the pager's own, and waits until it is at work: starting, a thread
+/// allocates with the program's malloc, whose memory it may be about to serve.
 pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let before = mask_all()?;
-    let spawned = Builder::new().name(name.into()).spawn(move || as_own(what));
+    let started = Arc::new(Barrier::new(2));
+    let at_work = started.clone();
+    let begin = move || {
+        at_work.wait();
+        drop(at_work);
+        as_own(what);
+    };
+    let spawned = Builder::new().name(name.into()).spawn(begin);
+    if spawned.is_ok() {
+        started.wait();
+    }
     set_mask(&before)?;
     spawned
 }

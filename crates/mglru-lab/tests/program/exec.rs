@@ -1,0 +1,50 @@
+//! `mglru exec`: programs under a budget, and those that cannot be.
+
+use std::process::Command;
+
+use mglru_pager::probe;
+
+fn exec(args: &[&str]) -> (Option<i32>, String, String) {
+    let mut mglru = Command::new(env!("CARGO_BIN_EXE_mglru"));
+    let output = mglru.arg("exec").args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_string();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// A host that lacks something says what; the test is skipped.
+fn lacking() -> bool {
+    let lack = probe().into_iter().find(|fact| !fact.ok);
+    lack.is_some_and(|fact| {
+        println!("skipped: {} ({})", fact.detail, fact.fix);
+        true
+    })
+}
+
+#[test]
+fn a_program_runs_as_it_is_and_its_status_is_ours() {
+    if lacking() {
+        return;
+    }
+    let shell = "echo $MGLRU_MEMORY_MAX $MGLRU_FORK; exit 7";
+    let answer = exec(&["--memory-max", "16M", "--fork=copy", "--", "sh", "-c", shell]);
+    assert_eq!(answer, (Some(7), "16777216 copy".into(), String::new()));
+    let shell = "echo ${MGLRU_FORK-none}";
+    let answer = exec(&["--memory-max", "16M", "--no-heap", "--", "sh", "-c", shell]);
+    assert_eq!(answer.1, "none");
+}
+
+#[test]
+fn what_cannot_be_managed_is_refused_in_one_line() {
+    if lacking() {
+        return;
+    }
+    let refused = |args: &[&str]| {
+        let (status, out, error) = exec(args);
+        assert_eq!((status, out.as_str(), error.lines().count()), (Some(2), "", 1), "{error}");
+        error
+    };
+    let error = refused(&["--memory-max", "16M", "--", "no-such-program-here"]);
+    assert!(error.contains("`no-such-program-here` is not a program in PATH"), "{error}");
+    let error = refused(&["--memory-max", "64K", "--", "true"]);
+    assert!(error.contains("memory.max: 65536 bytes, but the least is 4194304"), "{error}");
+}
