@@ -37,7 +37,7 @@ impl<'a> Task<'a> {
             self.shared.fill(self.id, &mut ops);
             for op in ops.drain(..) {
                 self.done = self.done.wrapping_add(1);
-                if op == Op::Done || self.done % GLANCE == 0 && self.shared.is_over() {
+                if op == Op::Done || self.done.is_multiple_of(GLANCE) && self.shared.is_over() {
                     return Ok(());
                 }
                 self.carry_out(op)?;
