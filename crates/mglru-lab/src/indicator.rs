@@ -114,7 +114,8 @@ mod tests {
         name = \"t\"\ntitle = \"t\"\nvariants = [\"good\", \"bad\", \"slow\"]\n\
         watch = { faulty = [\"bad\", \"slow\", \"absent\"], sound = [\"good\"] }\n\
         [[indicator]]\nname = \"never\"\nmetric = \"overruns\"\nrange = [0, 0]\n\
-        [[indicator]]\nname = \"rate\"\nmetric = \"ops_per_s\"\nbase = \"good\"\nrange = [0.9, 1.1]\n";
+        [[indicator]]\nname = \"rate\"\nmetric = \"ops_per_s\"\n\
+        base = \"good\"\nrange = [0.9, 1.1]\n";
 
     fn record(variant: &str, seed: u64, rate: f64, overruns: u64) -> Record {
         let mut record = example(variant, seed, rate);

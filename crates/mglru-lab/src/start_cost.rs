@@ -25,8 +25,9 @@ const ZONE: Zone = Zone(2);
 /// Largest order of a folio, and how many of them make 1.9 GiB.
 const ORDER: u8 = 15;
 const LARGE: usize = 14;
-/// Folios of one page at the tail of each group: more than a call takes from one.
-const SMALL: usize = 256;
+/// Folios of one page at the tail of each group: more than a call for 512 pages takes in all,
+/// should it come to the same group each time.
+const SMALL: usize = 640;
 
 /// Ways of finding groups: a name, and the keys of the core it stands for.
 pub const WALKS: [(&str, &[(&str, &str)]); 3] = [

@@ -279,8 +279,8 @@ impl Lru {
         true
     }
 
-    /// Moves a zone's list of the oldest generation to the tail of the next, from the tail on; false
-    /// when `left` folios were too few.
+    /// Moves a zone's list of the oldest generation to the tail of the next, from the tail on;
+    /// false when `left` folios were too few.
     fn push_out_zone(
         &mut self,
         id: LruvecId,
