@@ -39,6 +39,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("vm-mysql", include_str!("../../../plans/vm-mysql.toml")),
     ("vm-memcached", include_str!("../../../plans/vm-memcached.toml")),
     ("vm-fio-memcgs", include_str!("../../../plans/vm-fio-memcgs.toml")),
+    ("real-anon", include_str!("../../../plans/real-anon.toml")),
+    ("real-mix", include_str!("../../../plans/real-mix.toml")),
+    ("real-groups", include_str!("../../../plans/real-groups.toml")),
 ];
 
 const FOLDER: &str = "plans";

@@ -1,4 +1,5 @@
-//! `mglru run all`: every plan that answers to published figures, in brief, on one page.
+//! `mglru run all`: every plan that answers to published figures and needs no booted kernel, in
+//! brief, on one page.
 
 use super::run::{Output, default_dir, report};
 use super::{Answer, Asked, Format};
@@ -17,7 +18,7 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
     let mut reports = Vec::new();
     for (name, _) in plans::all()? {
         let plan = plans::find(&name, &[])?;
-        if plan.is_judged() {
+        if plan.is_judged() && plan.backends[0] != "kernel" {
             reports.push(brief(plan, asked, output)?);
         }
     }

@@ -73,23 +73,15 @@ impl Desk {
         };
         let regions = layout.regions.iter().map(region).collect();
         let desk = Self { groups, files, regions, gone: RwLock::default() };
+        for (number, file) in (0..).zip(&desk.files) {
+            file.advise(advice(machine, layout, number)).map_err(|e| e.to_string())?;
+        }
         for (number, spec) in (0..).zip(&layout.regions) {
-            desk.advise(spec)?;
             if spec.mapped {
                 desk.map(number)?;
             }
         }
         Ok(desk)
-    }
-
-    fn advise(&self, spec: &RegionSpec) -> Result<(), String> {
-        let RegionKind::File { file, .. } = spec.kind else { return Ok(()) };
-        let advice = match spec.advice {
-            Hint::Normal => Advice::Normal,
-            Hint::Random => Advice::Random,
-            Hint::Sequential => Advice::Sequential,
-        };
-        self.files[file as usize].advise(advice).map_err(|e| e.to_string())
     }
 
     pub fn map(&self, region: u32) -> Result<(), String> {
@@ -224,11 +216,24 @@ fn set_limits(group: &Group, spec: &GroupSpec) -> Result<(), PagerError> {
     spec.swappiness.map_or(Ok(()), |swappiness| group.set_swappiness(swappiness))
 }
 
+/// How a file will be used: as the first region that maps it says. Nothing is read around misses
+/// on a machine without readahead.
+fn advice(machine: &MachineSpec, layout: &Layout, file: u32) -> Advice {
+    match mapping(layout, file).map_or(Hint::Normal, |region| region.advice) {
+        Hint::Sequential => Advice::Sequential,
+        Hint::Normal if machine.readahead_kb > 0 => Advice::Normal,
+        Hint::Normal | Hint::Random => Advice::Random,
+    }
+}
+
+fn mapping(layout: &Layout, file: u32) -> Option<&RegionSpec> {
+    let maps = |kind| matches!(kind, RegionKind::File { file: mapped, .. } if mapped == file);
+    layout.regions.iter().find(|region| maps(region.kind))
+}
+
 /// A file is charged to the group of the first task that maps it, or of the first task.
 fn file_group(layout: &Layout, file: u32) -> usize {
-    let maps =
-        |region: &&RegionSpec| matches!(region.kind, RegionKind::File { file: f, .. } if f == file);
-    let mm = layout.regions.iter().find(maps).map_or(0, |region| region.mm);
+    let mm = mapping(layout, file).map_or(0, |region| region.mm);
     group_of_mm(layout, mm)
 }
 

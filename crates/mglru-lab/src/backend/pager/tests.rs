@@ -68,7 +68,7 @@ fn files_are_real_and_the_reference_string_is_the_simulators() {
 
 #[test]
 fn what_an_arena_cannot_do_is_said() {
-    let mut sections = sections("kind = \"dd\"\nfile_bytes = 33554432");
+    let mut sections = sections("kind = \"dd\"\nbytes = 33554432");
     sections.groups.clear();
     if let Some(outcome) = run(&Pager, &sections) {
         let why = outcome.unwrap_err();
