@@ -88,7 +88,7 @@ impl Handler {
         let mut messages = [Message::default(); MESSAGES];
         while !self.arena.closed.load(Ordering::Acquire) {
             let n = self.arena.uffd.read(&mut messages).expect("the userfaultfd is ours");
-            messages[..n].iter().for_each(|message| self.serve(message));
+            self.serve(&messages[..n]);
             self.retry();
             self.ring.submit().expect("the ring is ours");
             while let Some(finished) = self.ring.finished() {
@@ -110,15 +110,22 @@ impl Handler {
         waiting.watch(arena);
     }
 
-    fn serve(&mut self, message: &Message) {
-        match message.notice() {
-            Some(Notice::Fault(Fault { address, write, protected })) => {
-                let page = self.page_at(address);
-                self.touched(Touch { page, write, protected });
+    /// Faults come last: who forked goes on once the message is read, and from then on pages can
+    /// be installed. One that was before the message is noted would be taken for one that the
+    /// child shares.
+    fn serve(&mut self, messages: &[Message]) {
+        let mut faults = [None; MESSAGES];
+        for (message, fault) in messages.iter().zip(&mut faults) {
+            match message.notice() {
+                Some(Notice::Fault(touched)) => *fault = Some(touched),
+                Some(Notice::Gone(span)) => self.gone(span),
+                Some(Notice::Fork(child)) => self.forked(child),
+                None => {}
             }
-            Some(Notice::Gone(span)) => self.gone(span),
-            Some(Notice::Fork(child)) => self.forked(child),
-            None => {}
+        }
+        for Fault { address, write, protected } in faults.into_iter().flatten() {
+            let page = self.page_at(address);
+            self.touched(Touch { page, write, protected });
         }
     }
 

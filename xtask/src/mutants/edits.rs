@@ -53,8 +53,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "before the series, the loop does not end when it met enough",
         file: "mglru_loop.rs",
-        text: "work.scanned >= work.want",
-        replacement: "work.scanned == u64::MAX",
+        text: "p04 && work.scanned >= work.want",
+        replacement: "p04 && work.scanned == u64::MAX",
     },
     Edit {
         says: "root reclaim goes on after aging",
@@ -77,7 +77,7 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "dirty file folios are not activated",
         file: "process.rs",
-        text: "ImmediateReclaim, n);\n        }\n        self.set_active(id);",
+        text: "ImmediateReclaim, n);\n        }\n        self.put_off(id);",
         replacement: "ImmediateReclaim, n);\n        }",
     },
     Edit {
@@ -155,8 +155,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "batches stay large",
         file: "debug.rs",
-        text: "if self.config.patches.p06 { MIN_LRU_BATCH }",
-        replacement: "if false { MIN_LRU_BATCH }",
+        text: "(true, _) => want.min(MIN_LRU_BATCH),",
+        replacement: "(true, _) => want.min(MAX_LRU_BATCH),",
     },
     Edit {
         says: "averages of the controller do not fade",

@@ -100,7 +100,9 @@ impl Asked {
             if backend.name() != named_by.name() {
                 let variants = Experiment::variants(&plan, &selection)?;
                 selection.given = variants.iter().map(|v| named_by.modelled(v)).collect();
-                selection.base.get_or_insert_with(|| plan.base.clone());
+                let runs = selection.given.iter().any(|variant| variant.name == plan.base);
+                let base = selection.base.take();
+                selection.base = base.or_else(|| runs.then(|| plan.base.clone()));
             }
             Experiment::new(plan.clone(), &selection, *backend)
         };

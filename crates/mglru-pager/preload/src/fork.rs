@@ -39,7 +39,7 @@ extern "C" fn in_parent() {
 }
 
 extern "C" fn in_child() {
-    memory::release();
+    memory::release_in_child();
     heap::abandon();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
     for managed in table.files() {

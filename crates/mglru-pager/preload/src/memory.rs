@@ -1,107 +1,196 @@
 //! This library's own allocator. The program's malloc may lie in memory that the pager takes
 //! away; the pager itself must never wait for that memory.
+//!
+//! There are two heaps, because of forks. A child must find a heap that nobody was at work on, so
+//! the program's threads are kept from theirs while one forks; but a fork ends only when the
+//! pager's threads have answered, and these must be able to allocate meanwhile. They have a heap
+//! of their own, which a child leaves alone, and never wait for the other: what they give up of it
+//! is put aside until one of the program's threads comes by.
+
+mod heap;
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use dlmalloc::{Allocator, Dlmalloc};
+use mglru_pager::own;
 
-/// Memory straight from the kernel.
-struct Kernel;
+use self::heap::{Heap, Kernel, Reserve};
 
-// SAFETY: every region is a new private mapping of the length it says.
-unsafe impl Allocator for Kernel {
-    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
-        let (prot, none) = (libc::PROT_READ | libc::PROT_WRITE, std::ptr::null_mut::<u8>());
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: without MAP_FIXED nothing that is mapped changes.
-        let got = unsafe { libc::syscall(libc::SYS_mmap, none, size, prot, flags, -1, 0usize) };
-        if got == -1 { (std::ptr::null_mut(), 0, 0) } else { (got as *mut u8, size, 0) }
-    }
+static PROGRAM: Heap<Kernel> = Heap::new(Kernel);
+static PAGER: Heap<Reserve> = Heap::new(Reserve);
+/// Blocks of the program's heap that the pager's threads gave up, the last one first.
+static PUT_ASIDE: AtomicPtr<Aside> = AtomicPtr::new(null_mut());
+/// This process was forked: nobody answers for the pager's heap.
+static IN_CHILD: AtomicBool = AtomicBool::new(false);
 
-    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
-        std::ptr::null_mut()
-    }
-
-    fn free_part(&self, start: *mut u8, old: usize, new: usize) -> bool {
-        // SAFETY: the tail of a region, which the allocator no longer uses.
-        unsafe { libc::syscall(libc::SYS_munmap, start.add(new), old - new) == 0 }
-    }
-
-    fn free(&self, start: *mut u8, size: usize) -> bool {
-        // SAFETY: a region that the allocator no longer uses.
-        unsafe { libc::syscall(libc::SYS_munmap, start, size) == 0 }
-    }
-
-    fn can_release_part(&self, _: u32) -> bool {
-        true
-    }
-
-    fn allocates_zeros(&self) -> bool {
-        true
-    }
-
-    fn page_size(&self) -> usize {
-        4096
-    }
-}
-
-/// One heap under one lock, which a fork can hold: the child finds it free and consistent.
-struct Own {
-    locked: AtomicBool,
-    heap: UnsafeCell<Dlmalloc<Kernel>>,
-}
-
-// SAFETY: the heap is used by who holds the lock.
-unsafe impl Sync for Own {}
-
-#[global_allocator]
-static OWN: Own = Own {
-    locked: AtomicBool::new(false),
-    heap: UnsafeCell::new(Dlmalloc::new_with_allocator(Kernel)),
-};
-
-/// Waits for the allocator and keeps everybody else from it.
+/// Waits for the program's heap and keeps everybody else from it.
 pub fn hold() {
-    while OWN.locked.swap(true, Ordering::Acquire) {
-        // SAFETY: gives the processor away.
-        unsafe { libc::sched_yield() };
-    }
+    PROGRAM.lock();
 }
 
 /// Lets others allocate again.
 pub fn release() {
-    OWN.locked.store(false, Ordering::Release);
+    PROGRAM.unlock();
 }
 
-fn with<T>(what: impl FnOnce(&mut Dlmalloc<Kernel>) -> T) -> T {
+/// As [`release`], in the child of a fork.
+pub fn release_in_child() {
+    IN_CHILD.store(true, Ordering::Release);
+    PROGRAM.unlock();
+}
+
+struct Own;
+
+#[global_allocator]
+static OWN: Own = Own;
+
+/// What a block that is put aside holds; the smallest block has room for it.
+struct Aside {
+    next: *mut Aside,
+    size: usize,
+}
+
+fn in_child() -> bool {
+    IN_CHILD.load(Ordering::Acquire)
+}
+
+/// The pager's heap is the one to use.
+fn is_pagers_thread() -> bool {
+    own::is_own() && !in_child()
+}
+
+/// Something with the program's heap, after what was put aside is freed.
+fn with_program<T>(what: impl FnOnce(&Heap<Kernel>) -> T) -> T {
     hold();
-    // SAFETY: the lock is held.
-    let done = what(unsafe { &mut *OWN.heap.get() });
+    let mut aside = PUT_ASIDE.swap(null_mut(), Ordering::Acquire);
+    while !aside.is_null() {
+        // SAFETY: whoever put the block aside wrote this into it, and nobody uses it any more.
+        unsafe {
+            let Aside { next, size } = aside.read();
+            PROGRAM.free(aside.cast(), size);
+            aside = next;
+        }
+    }
+    let done = what(&PROGRAM);
     release();
     done
 }
 
-// SAFETY: the calls are dlmalloc's, each under the lock.
+fn with_pagers<T>(what: impl FnOnce(&Heap<Reserve>) -> T) -> T {
+    PAGER.lock();
+    let done = what(&PAGER);
+    PAGER.unlock();
+    done
+}
+
+/// Leaves a block of the program's heap to the next of its threads.
+///
+/// # Safety
+/// As for freeing it.
+unsafe fn put_aside(start: *mut u8, size: usize) {
+    let block = start.cast::<Aside>();
+    let mut next = PUT_ASIDE.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: the block is the caller's, aligned and large enough for two words.
+        unsafe { block.write(Aside { next, size }) };
+        match PUT_ASIDE.compare_exchange_weak(next, block, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => next = now,
+        }
+    }
+}
+
+// SAFETY: a block belongs to the heap whose range it is in, and goes back to that one or nowhere.
 unsafe impl GlobalAlloc for Own {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's own promise.
-        with(|heap| unsafe { heap.malloc(layout.size(), layout.align()) })
+        match is_pagers_thread() {
+            // SAFETY: the heap is locked.
+            true => with_pagers(|heap| unsafe { heap.alloc(layout) }),
+            // SAFETY: as above.
+            false => with_program(|heap| unsafe { heap.alloc(layout) }),
+        }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: the caller's own promise.
-        with(|heap| unsafe { heap.free(start, layout.size(), layout.align()) });
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's own promise.
-        with(|heap| unsafe { heap.calloc(layout.size(), layout.align()) })
+        let size = layout.size();
+        match (heap::is_reserved(start), is_pagers_thread()) {
+            (true, _) if in_child() => {}
+            // SAFETY: the block is of this heap, which is locked.
+            (true, _) => with_pagers(|heap| unsafe { heap.free(start, size) }),
+            // SAFETY: the block is of the program's heap, and the caller's no more.
+            (false, true) => unsafe { put_aside(start, size) },
+            // SAFETY: the block is of this heap, which is locked.
+            (false, false) => with_program(|heap| unsafe { heap.free(start, size) }),
+        }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's own promise.
-        with(|heap| unsafe { heap.realloc(start, layout.size(), layout.align(), size) })
+        match (heap::is_reserved(start), is_pagers_thread()) {
+            // SAFETY: the block is of this heap, which is locked.
+            (true, true) => with_pagers(|heap| unsafe { heap.resize(start, layout, size) }),
+            // SAFETY: as above.
+            (false, false) => with_program(|heap| unsafe { heap.resize(start, layout, size) }),
+            // SAFETY: the caller's own promise.
+            _ => unsafe { self.change_heap(start, layout, size) },
+        }
+    }
+}
+
+impl Own {
+    /// Copies a block to the heap that the caller uses.
+    ///
+    /// # Safety
+    /// As for reallocating it.
+    unsafe fn change_heap(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's own promise; both blocks have room for what is copied.
+        unsafe {
+            let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !new.is_null() {
+                new.copy_from_nonoverlapping(start, layout.size().min(size));
+                self.dealloc(start, layout);
+            }
+            new
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_change_heaps_as_they_change_threads() {
+        let of_program = vec![1_u8; 1000];
+        assert!(!heap::is_reserved(of_program.as_ptr()));
+        let of_pager = own::as_own(|| {
+            let mut moved = of_program;
+            moved.resize(100_000, 2);
+            assert!(heap::is_reserved(moved.as_ptr()));
+            moved
+        });
+        assert!(
+            of_pager[..1000].iter().all(|&b| b == 1) && of_pager[1000..].iter().all(|&b| b == 2)
+        );
+        let mut back = of_pager;
+        back.reserve_exact(1 << 20);
+        assert!(!heap::is_reserved(back.as_ptr()));
+        assert_eq!((back.len(), back[999], back[1000]), (100_000, 1, 2));
+    }
+
+    #[test]
+    fn a_pagers_thread_allocates_while_the_program_is_held() {
+        let given = vec![7_u64; 64];
+        hold();
+        let worker = || {
+            own::as_own(|| {
+                drop(given);
+                (0..1000).map(|n| vec![n; n]).map(|v| v.len()).sum::<usize>()
+            })
+        };
+        // A thread's own start allocates: it is the pager's already.
+        let sum = own::as_own(|| std::thread::scope(|scope| scope.spawn(worker).join().unwrap()));
+        release();
+        assert_eq!(sum, 499_500);
     }
 }
