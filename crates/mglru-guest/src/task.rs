@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use mglru_guest::order::{Worker, file_path};
+use mglru_guest::processor::ProcessorTime;
 use mglru_workload::op::{FileId, GroupId, Knob, Layout, RegionKind, RegionSpec};
 use mglru_workload::{Control, Op, TaskId};
 
@@ -16,8 +17,6 @@ use crate::memory::Mapping;
 use crate::setup::group_dir;
 use crate::worker::Shared;
 
-/// Processor time is spent in pieces no shorter than this: a clock cannot tell shorter ones.
-const SPIN: Duration = Duration::from_micros(20);
 /// Byte written by descriptors.
 const WRITTEN: u8 = 0x5a;
 /// Pages whose protection changes to flush the TLB.
@@ -116,8 +115,7 @@ pub struct Task<'a> {
     go_on: Receiver<()>,
     buffer: Vec<u8>,
     written: Vec<u8>,
-    /// Processor time asked for and not yet spent.
-    owed: Duration,
+    processor: ProcessorTime,
     last_end: Instant,
 }
 
@@ -125,7 +123,7 @@ impl<'a> Task<'a> {
     pub fn new(id: TaskId, shared: &'a Shared, go_on: Receiver<()>) -> Self {
         let (buffer, written) = (Vec::new(), Vec::new());
         let last_end = Instant::now();
-        Self { id, shared, go_on, buffer, written, owed: Duration::ZERO, last_end }
+        Self { id, shared, go_on, buffer, written, processor: ProcessorTime::default(), last_end }
     }
 
     /// Waits for the start, then works until the workload says it is over.
@@ -155,7 +153,7 @@ impl<'a> Task<'a> {
             Op::Map { region } => places.map(region)?,
             Op::Unmap { region } => places.unmap(region),
             Op::Free { region, page, nr } => places.with(region, |m| m.free(page, nr))??,
-            Op::Compute { ns } => self.compute(Duration::from_nanos(ns)),
+            Op::Compute { ns } => self.processor.spend(Duration::from_nanos(ns)),
             Op::Think { ns } => std::thread::sleep(Duration::from_nanos(ns)),
             Op::End { class } => self.end(class),
             Op::Barrier { id } => self.ask(&Ask::Barrier { task: self.id, id }),
@@ -208,18 +206,6 @@ impl<'a> Task<'a> {
         let counter = if write { &self.shared.writes } else { &self.shared.reads };
         counter.fetch_add(1, Ordering::Relaxed);
         self.shared.places.flush_tlb_if_due();
-    }
-
-    fn compute(&mut self, time: Duration) {
-        self.owed += time;
-        if self.owed < SPIN {
-            return;
-        }
-        let start = Instant::now();
-        while start.elapsed() < self.owed {
-            std::hint::spin_loop();
-        }
-        self.owed = Duration::ZERO;
     }
 
     fn end(&mut self, class: u8) {

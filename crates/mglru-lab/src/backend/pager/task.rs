@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use mglru_guest::processor::ProcessorTime;
 use mglru_pager::{Limit, SharedMapping};
 use mglru_workload::op::{FileId, GroupId, Knob};
 use mglru_workload::{Control, Op, TaskId};
@@ -10,8 +11,6 @@ use mglru_workload::{Control, Op, TaskId};
 use super::crew::Shared;
 use super::desk::{Desk, Place, WORDS};
 
-/// Processor time is spent in pieces no shorter than this: a clock cannot tell shorter ones.
-const SPIN: Duration = Duration::from_micros(20);
 /// Operations after which a thread looks whether the run goes on.
 const GLANCE: u32 = 64;
 
@@ -19,15 +18,14 @@ const GLANCE: u32 = 64;
 pub struct Task<'a> {
     id: TaskId,
     shared: &'a Shared,
-    /// Processor time asked for and not yet spent.
-    owed: Duration,
+    processor: ProcessorTime,
     last_end: Instant,
     done: u32,
 }
 
 impl<'a> Task<'a> {
     pub fn new(id: TaskId, shared: &'a Shared) -> Self {
-        Self { id, shared, owed: Duration::ZERO, last_end: Instant::now(), done: 0 }
+        Self { id, shared, processor: ProcessorTime::default(), last_end: Instant::now(), done: 0 }
     }
 
     /// Works until the workload says it is over, or the run is.
@@ -59,7 +57,7 @@ impl<'a> Task<'a> {
             Op::Map { region } => desk.map(region)?,
             Op::Unmap { region } => desk.unmap(region),
             Op::Free { region, page, nr } => desk.free(region, page, nr)?,
-            Op::Compute { ns } => self.compute(Duration::from_nanos(ns)),
+            Op::Compute { ns } => self.processor.spend(Duration::from_nanos(ns)),
             Op::Think { ns } => std::thread::sleep(Duration::from_nanos(ns)),
             Op::End { class } => self.end(class),
             Op::Barrier { id } => self.shared.wait_at(self.id, id),
@@ -84,18 +82,6 @@ impl<'a> Task<'a> {
         words.iter().for_each(|word| word.store(off, Ordering::Relaxed));
         self.shared.accessed();
         Ok(())
-    }
-
-    fn compute(&mut self, time: Duration) {
-        self.owed += time;
-        if self.owed < SPIN {
-            return;
-        }
-        let start = Instant::now();
-        while start.elapsed() < self.owed {
-            std::hint::spin_loop();
-        }
-        self.owed = Duration::ZERO;
     }
 
     fn end(&mut self, class: u8) {
