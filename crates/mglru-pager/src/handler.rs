@@ -6,6 +6,7 @@
 mod fill;
 mod heap;
 mod install;
+mod stalls;
 mod waiting;
 
 use std::io;
@@ -21,7 +22,7 @@ use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
-use crate::sys::{thread, wake};
+use crate::sys::{clock, thread, wake};
 
 use fill::Reading;
 use install::Installer;
@@ -45,6 +46,8 @@ struct Touch {
     write: bool,
     /// It was there, protected.
     protected: bool,
+    /// When it was heard of, ns.
+    since: u64,
 }
 
 /// The handler's own state.
@@ -54,6 +57,8 @@ struct Handler {
     ring: Ring,
     /// By buffer of the ring.
     reading: Vec<Option<Reading>>,
+    /// Faults of which it is known that their threads stall.
+    stalled: u32,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -76,6 +81,7 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
         installer,
         ring: Ring::new(DEPTH, read_bytes(&arena))?,
         reading: (0..DEPTH).map(|_| None).collect(),
+        stalled: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -94,10 +100,12 @@ impl Handler {
             while let Some(finished) = self.ring.finished() {
                 self.read_ended(finished.buffer, finished.result);
             }
+            self.note_stalls();
             if n < MESSAGES && !self.installer.waiting.is_due() {
                 self.sleep();
             }
         }
+        self.set_stalled(0);
     }
 
     fn sleep(&mut self) {
@@ -123,9 +131,10 @@ impl Handler {
                 None => {}
             }
         }
+        let since = clock::monotonic();
         for Fault { address, write, protected } in faults.into_iter().flatten() {
             let page = self.page_at(address);
-            self.touched(Touch { page, write, protected });
+            self.touched(Touch { page, write, protected, since });
         }
     }
 
@@ -148,9 +157,20 @@ impl Handler {
         }
     }
 
+    /// Serves a fault, as far as that goes now, and notes how long it took if that is all.
     fn touched(&mut self, touch: Touch) {
-        let Touch { page, write, protected } = touch;
-        match self.arena.pages.lock_or_wait(page) {
+        let under_way = self.under_way();
+        let locked = self.arena.pages.lock_or_wait(touch.page);
+        let kind = locked.map(|presence| self.kind_of(touch.page, presence));
+        self.serve_one(touch, locked);
+        if let Some(kind) = kind.filter(|_| self.under_way() == under_way) {
+            self.served(kind, touch);
+        }
+    }
+
+    fn serve_one(&mut self, touch: Touch, locked: Option<Presence>) {
+        let Touch { page, write, protected, .. } = touch;
+        match locked {
             None => self.installer.waiting.add(touch, Why::Lock),
             Some(Presence::Absent) => self.missing(touch),
             Some(Presence::Staged) => self.rescue(touch),

@@ -9,6 +9,7 @@ pub mod pagemap;
 pub mod raw;
 pub mod ring;
 pub mod table;
+pub mod tasks;
 pub mod thread;
 pub mod uffd;
 mod uffd_abi;
