@@ -28,3 +28,18 @@ pub enum PagerError {
     #[error("the pager has stopped")]
     Stopped,
 }
+
+impl PagerError {
+    /// The errno that a C function would give.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::Io(error) => error.raw_os_error().unwrap_or(match error.kind() {
+                io::ErrorKind::Unsupported => libc::EOPNOTSUPP,
+                _ => libc::EIO,
+            }),
+            Self::NoRoom(_) => libc::ENOMEM,
+            Self::OutOfRange { .. } | Self::GroupName(_) => libc::EINVAL,
+            Self::Stopped => libc::ESHUTDOWN,
+        }
+    }
+}

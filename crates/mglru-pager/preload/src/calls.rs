@@ -139,11 +139,7 @@ pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Opti
 /// The C library's answer to an outcome.
 fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
     let Err(error) = result else { return 0 };
-    let errno = match &error {
-        mglru_pager::PagerError::Io(error) => error.raw_os_error().unwrap_or(libc::EIO),
-        _ => libc::EIO,
-    };
-    set_errno(errno);
+    set_errno(error.errno());
     -1
 }
 

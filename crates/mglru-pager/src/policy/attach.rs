@@ -11,7 +11,7 @@ use super::entries::Entries;
 use super::evict::unlock;
 use super::world::Attached;
 use crate::account::{Account, PAGE_COST};
-use crate::arena::{Arena, Backing};
+use crate::arena::{Arena, Wanted};
 use crate::error::PagerError;
 use crate::handler;
 use crate::pages::Presence;
@@ -42,14 +42,14 @@ impl Policy {
     /// The group has no room for its tables, or the kernel refuses.
     pub(crate) fn attach(
         &mut self,
-        nr_pages: u32,
-        backing: Backing,
+        wanted: Wanted,
         memcg: MemcgId,
     ) -> Result<Arc<Arena>, PagerError> {
+        let nr_pages = wanted.nr_pages;
         let (account, swap) = (self.account(memcg).clone(), self.swap().clone());
         let id = self.world.arenas.len() as u32;
         let policy = self.shared.wake.clone();
-        let arena = Arc::new(Arena::new(id, nr_pages, backing, account.clone(), swap, policy)?);
+        let arena = Arc::new(Arena::new(id, wanted, account.clone(), swap, policy)?);
         let overhead = arena.table_bytes() + handler::buffer_bytes(&arena);
         account.try_charge(overhead).map_err(|full| PagerError::NoRoom(full.path.clone()))?;
         let entries = Entries::new(nr_pages).inspect_err(|_| account.uncharge(overhead))?;

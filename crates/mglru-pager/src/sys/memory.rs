@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use super::uffd::Span;
 use super::{PAGE, checked, raw};
 
+const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
 /// The pages of an arena, resident or not.
 #[derive(Debug)]
 pub struct Memory(File);
@@ -62,8 +64,22 @@ unsafe impl Sync for View {}
 impl View {
     /// Maps all of `memory`. Children of a fork do not inherit it: they would share it.
     pub fn new(memory: &Memory, len: usize) -> io::Result<Self> {
-        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let start = raw::map(len, prot, flags, Some(memory.0.as_fd()))?;
+        let start = raw::map(len, READ_WRITE, libc::MAP_SHARED, Some(memory.0.as_fd()))?;
+        Self::mapped(start, len)
+    }
+
+    /// As [`Self::new`], in place of what is at `start`.
+    ///
+    /// # Safety
+    /// Nobody uses what is there.
+    pub unsafe fn over(start: usize, memory: &Memory, len: usize) -> io::Result<Self> {
+        let (start, fd) = (start as *mut u8, Some(memory.0.as_fd()));
+        // SAFETY: as the caller promises.
+        unsafe { raw::map_over(start, len, READ_WRITE, libc::MAP_SHARED, fd) }?;
+        Self::mapped(start, len)
+    }
+
+    fn mapped(start: *mut u8, len: usize) -> io::Result<Self> {
         let view = Self { start, len };
         view.advise(view.span(), libc::MADV_DONTFORK)?;
         Ok(view)
