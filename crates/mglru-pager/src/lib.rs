@@ -21,6 +21,7 @@ mod account;
 mod arena;
 mod children;
 mod error;
+mod forks;
 mod frames;
 mod group;
 mod handler;
