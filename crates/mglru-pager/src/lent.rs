@@ -149,6 +149,19 @@ impl MappingMut {
         self.mapped.discard(&range)
     }
 
+    /// Gives the addresses of a range of whole pages up for good, after what is dirty there was
+    /// written back: they are the caller's to unmap, or to map something else at.
+    ///
+    /// # Errors
+    /// As [`Self::flush_range`].
+    ///
+    /// # Safety
+    /// Nothing of the range is used through this mapping any more, by slices of it either.
+    #[allow(unsafe_code)]
+    pub unsafe fn cut_range(&mut self, range: Range<usize>) -> Result<(), PagerError> {
+        self.mapped.cut(&range)
+    }
+
     /// The same memory, for several threads at a time.
     pub fn share(self) -> crate::SharedMapping {
         crate::SharedMapping::new(self.mapped)

@@ -161,6 +161,13 @@ impl Mapped {
         self.inner.shared.call(move |policy| policy.discard(id, first, n))?
     }
 
+    /// Gives whole pages up: their addresses are the caller's.
+    pub(crate) fn cut(&self, range: &Range<usize>) -> Result<(), PagerError> {
+        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        self.write_back(range)?;
+        self.inner.shared.call(move |policy| policy.cut(id, first, n))?
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
