@@ -31,6 +31,16 @@ pub enum Backing {
     Store(Arc<dyn Store>),
 }
 
+/// An arena that is asked for.
+pub struct Wanted {
+    /// Its length.
+    pub nr_pages: u32,
+    /// What backs its pages.
+    pub backing: Backing,
+    /// Where it is to be, in place of what is there, which its owner gave up.
+    pub over: Option<usize>,
+}
+
 /// How an arena will be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
@@ -86,9 +96,14 @@ struct Engine {
 
 impl Engine {
     /// A memfd, every entry protected (invariant I).
-    fn shared(len: usize) -> io::Result<Self> {
-        let memory = Memory::new(len as u64)?;
-        let (view, uffd) = (View::new(&memory, len)?, Uffd::open()?);
+    fn shared(len: usize, over: Option<usize>) -> io::Result<Self> {
+        let (memory, uffd) = (Memory::new(len as u64)?, Uffd::open()?);
+        let view = match over {
+            // SAFETY: whoever wants it there gave up what is there.
+            #[allow(unsafe_code)]
+            Some(start) => unsafe { View::over(start, &memory, len) },
+            None => View::new(&memory, len),
+        }?;
         uffd.register(view.span())?;
         uffd.protect(view.span())?;
         Ok(Self { memory: Arc::new(memory), staging: None, view, uffd })
@@ -145,19 +160,19 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena of `nr_pages`, nothing resident.
+    /// An arena, nothing resident.
     pub fn new(
         id: u32,
-        nr_pages: u32,
-        backing: Backing,
+        wanted: Wanted,
         account: Arc<Account>,
         swap: Arc<Swap>,
         policy: Arc<Wake>,
     ) -> io::Result<Self> {
+        let Wanted { nr_pages, backing, over } = wanted;
         let len = nr_pages as usize * PAGE;
         let Engine { memory, staging, view, uffd } = match backing {
             Backing::Heap(_) => Engine::private(len)?,
-            _ => Engine::shared(len)?,
+            _ => Engine::shared(len, over)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
         Ok(Self {

@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::arena::Arena;
+use crate::forks::{self, Who};
 use crate::pages::Slot;
 use crate::swap::Loaded;
 use crate::sys::direct::Buffer;
@@ -146,9 +147,12 @@ impl Children {
             let inbox =
                 std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
             children.extend(inbox.adopted);
+            // It may wait for a handler, so no fork waits for it.
             self.make_own(&inbox.shared);
+            let work = forks::work(Who::Other);
             let all = policy == ForkPolicy::Copy || !inbox.finish.is_empty();
             serve_all(&mut children, all, &mut tools);
+            drop(work);
             for reply in inbox.finish {
                 // Who asked may have given up.
                 let _ = reply.send(());

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use libc::c_int;
 
 /// Why the pager could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -60,10 +59,13 @@ pub enum PagerError {
 }
 
 impl PagerError {
-    /// What a system call would say.
-    pub fn errno(&self) -> c_int {
+    /// The errno that a C function would give.
+    pub fn errno(&self) -> i32 {
         match self {
-            Self::Io(error) => error.raw_os_error().unwrap_or(libc::EIO),
+            Self::Io(error) => error.raw_os_error().unwrap_or(match error.kind() {
+                io::ErrorKind::Unsupported => libc::EOPNOTSUPP,
+                _ => libc::EIO,
+            }),
             Self::NoRoom(_) => libc::ENOMEM,
             Self::OutOfRange { .. } | Self::Value { .. } => libc::EINVAL,
             Self::GroupName(_) => libc::EEXIST,

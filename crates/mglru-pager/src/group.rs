@@ -6,10 +6,11 @@ use std::sync::{Arc, mpsc};
 use mglru::{Counter, MemcgId};
 
 use crate::account::{Account, Happened, NO_LIMIT, Setting};
-use crate::arena::{Arena, Backing};
+use crate::arena::{Arena, Backing, Wanted};
 use crate::error::PagerError;
 use crate::faults::Kind;
-use crate::mapping::{Mapped, Mapping, MappingMut};
+use crate::lent::{Mapping, MappingMut};
+use crate::mapping::Mapped;
 use crate::pager::{Inner, LEAST_MAX};
 use crate::policy::Policy;
 use crate::policy::report::GroupReport;
@@ -333,8 +334,30 @@ impl Group {
         self.map_backing(len, Backing::Store(store)).map(MappingMut::new)
     }
 
+    /// As [`Self::map_store`], in place of what is mapped at an address, a multiple of 4096.
+    ///
+    /// # Errors
+    /// As there; the address is no multiple.
+    ///
+    /// # Safety
+    /// As there; nobody uses what is at the address.
+    #[allow(unsafe_code)]
+    pub unsafe fn map_store_over(
+        &self,
+        address: usize,
+        store: Arc<dyn Store>,
+        len: usize,
+    ) -> Result<MappingMut, PagerError> {
+        if address == 0 || address % PAGE != 0 || address.checked_add(len).is_none() {
+            let takes = format!("the multiples of {PAGE} from {PAGE} on");
+            return Err(PagerError::OutOfRange { what: "address", got: address as u64, takes });
+        }
+        let arena = self.attach(len, Backing::Store(store), Some(address))?;
+        Mapped::new(self.inner.clone(), arena, len).map(MappingMut::new)
+    }
+
     pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
-        let arena = self.attach(len, backing)?;
+        let arena = self.attach(len, backing, None)?;
         Mapped::new(self.inner.clone(), arena, len)
     }
 
@@ -342,14 +365,19 @@ impl Group {
         &self.inner
     }
 
-    pub(crate) fn attach(&self, len: usize, backing: Backing) -> Result<Arc<Arena>, PagerError> {
+    pub(crate) fn attach(
+        &self,
+        len: usize,
+        backing: Backing,
+        over: Option<usize>,
+    ) -> Result<Arc<Arena>, PagerError> {
         let nr_pages = u32::try_from(len.div_ceil(PAGE)).ok().filter(|&n| n > 0 && n < u32::MAX);
         let Some(nr_pages) = nr_pages else {
             let takes = "1 byte to 16 TiB".into();
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
-        let memcg = self.account.memcg;
-        self.inner.shared.call(move |policy| policy.attach(nr_pages, backing, memcg))?
+        let (memcg, wanted) = (self.account.memcg, Wanted { nr_pages, backing, over });
+        self.inner.shared.call(move |policy| policy.attach(wanted, memcg))?
     }
 }
 

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::arena::Arena;
+use crate::forks::{self, Who, Work};
 use crate::pages::Presence;
 use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
@@ -30,6 +31,9 @@ use waiting::{Waiting, Why};
 
 /// Messages taken at once.
 const MESSAGES: usize = 32;
+/// Messages there is room for while the program forks: one for each thread that can fault, and
+/// then some.
+const HELD: usize = 1024;
 /// Reads under way at once.
 const DEPTH: u16 = 16;
 /// What a thread's stack and its small buffers come to, bytes.
@@ -91,9 +95,9 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
 
 impl Handler {
     fn run(mut self) {
-        let mut messages = [Message::default(); MESSAGES];
+        let mut messages = [Message::default(); HELD];
         while !self.arena.closed.load(Ordering::Acquire) {
-            let n = self.arena.uffd.read(&mut messages).expect("the userfaultfd is ours");
+            let (n, work) = self.read(&mut messages);
             self.serve(&messages[..n]);
             self.retry();
             self.ring.submit().expect("the ring is ours");
@@ -101,11 +105,29 @@ impl Handler {
                 self.read_ended(finished.buffer, finished.result);
             }
             self.note_stalls();
+            drop(work);
             if n < MESSAGES && !self.installer.waiting.is_due() {
                 self.sleep();
             }
         }
         self.set_stalled(0);
+    }
+
+    /// Takes what has come. While the program forks it goes on reading: one message is the fork's,
+    /// which goes on when it was read.
+    fn read(&self, messages: &mut [Message]) -> (usize, Work) {
+        let read =
+            |some: &mut [Message]| self.arena.uffd.read(some).expect("the userfaultfd is ours");
+        let mut n = read(&mut messages[..MESSAGES]);
+        loop {
+            match forks::try_work(Who::Handler) {
+                Some(work) => return (n, work),
+                None => std::thread::yield_now(),
+            }
+            if n < messages.len() {
+                n += read(&mut messages[n..]);
+            }
+        }
     }
 
     fn sleep(&mut self) {
@@ -122,17 +144,15 @@ impl Handler {
     /// be installed. One that was before the message is noted would be taken for one that the
     /// child shares.
     fn serve(&mut self, messages: &[Message]) {
-        let mut faults = [None; MESSAGES];
-        for (message, fault) in messages.iter().zip(&mut faults) {
+        for message in messages.iter().filter(|message| message.fault().is_none()) {
             match message.notice() {
-                Some(Notice::Fault(touched)) => *fault = Some(touched),
                 Some(Notice::Gone(span)) => self.gone(span),
                 Some(Notice::Fork(child)) => self.forked(child),
-                None => {}
+                Some(Notice::Fault(_)) | None => {}
             }
         }
         let since = clock::monotonic();
-        for Fault { address, write, protected } in faults.into_iter().flatten() {
+        for Fault { address, write, protected } in messages.iter().filter_map(Message::fault) {
             let page = self.page_at(address);
             self.touched(Touch { page, write, protected, since });
         }

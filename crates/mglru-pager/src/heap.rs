@@ -12,6 +12,7 @@ pub use crate::children::ForkPolicy;
 use crate::arena::{Arena, Backing};
 use crate::children::Children;
 use crate::error::PagerError;
+use crate::forks;
 use crate::group::Group;
 use crate::mapping::{FaultStat, Served};
 use crate::region::Region;
@@ -31,14 +32,17 @@ pub struct Heap {
 impl Group {
     /// A heap of up to `reserve` bytes of address space, none of it mapped yet.
     ///
+    /// Functions given to `pthread_atfork` before the first heap was made must not touch heaps.
+    ///
     /// # Errors
     /// The kernel has no `UFFDIO_MOVE` (Linux 6.8) or reports no forks (CAP_SYS_PTRACE), or there
     /// is no room.
     pub fn heap(&self, reserve: usize, fork: ForkPolicy) -> Result<Heap, PagerError> {
+        forks::prepare();
         let (children, thread) = Children::start(fork)?;
         let reserve = reserve.next_multiple_of(TABLE_SPAN);
         let served = self
-            .attach(reserve, Backing::Heap(children.clone()))
+            .attach(reserve, Backing::Heap(children.clone()), None)
             .and_then(|arena| Served::start(self.inner(), &arena).map(|served| (arena, served)));
         let (arena, served) = served.inspect_err(|_| children.stop())?;
         let start = arena.view.as_ptr() as usize;

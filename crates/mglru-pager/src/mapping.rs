@@ -3,7 +3,7 @@
 //! A page that cannot be read back (an I/O error, or no room and nothing to reclaim) is SIGBUS
 //! for whoever touches it, as with any mapping.
 
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -96,7 +96,7 @@ impl Mapped {
         Ok((first as u32, (range.end.div_ceil(PAGE).max(first) - first) as u32))
     }
 
-    fn write_back(&self, range: &Range<usize>) -> Result<(), PagerError> {
+    pub(crate) fn write_back(&self, range: &Range<usize>) -> Result<(), PagerError> {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);
         if self.arena.is_anon() {
             return Ok(());
@@ -146,6 +146,11 @@ impl Mapped {
         Ok(pin)
     }
 
+    pub(crate) fn unpin(&self, range: &Range<usize>) -> Result<(), PagerError> {
+        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        self.inner.shared.call(move |policy| policy.unpin(id, first, n))
+    }
+
     pub(crate) fn discard(&self, range: &Range<usize>) -> Result<(), PagerError> {
         let whole = range.start % PAGE == 0 && (range.end % PAGE == 0 || range.end == self.len);
         if !whole {
@@ -156,12 +161,23 @@ impl Mapped {
         self.inner.shared.call(move |policy| policy.discard(id, first, n))?
     }
 
+    /// Gives whole pages up: their addresses are the caller's.
+    pub(crate) fn cut(&self, range: &Range<usize>) -> Result<(), PagerError> {
+        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        self.write_back(range)?;
+        self.inner.shared.call(move |policy| policy.cut(id, first, n))?
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     pub(crate) fn stat(&self) -> FaultStat {
         FaultStat::of(&self.arena)
+    }
+
+    pub(crate) fn resident(&self) -> Result<u64, PagerError> {
+        Ok(self.arena.memory.resident()?)
     }
 }
 
@@ -224,132 +240,5 @@ impl Drop for Pin<'_> {
         let (id, first, n) = (self.mapped.arena.id, self.first, self.n);
         // Without a policy nothing is evicted.
         let _ = self.mapped.inner.shared.call(move |policy| policy.unpin(id, first, n));
-    }
-}
-
-macro_rules! both {
-    ($name:ident) => {
-        impl $name {
-            pub(crate) fn new(mapped: Mapped) -> Self {
-                Self { mapped }
-            }
-
-            /// Says how all of it will be used.
-            ///
-            /// # Errors
-            /// See [`Self::advise_range`].
-            pub fn advise(&self, advice: Advice) -> Result<(), PagerError> {
-                self.mapped.advise(advice, &(0..self.mapped.len))
-            }
-
-            /// Says how a range of bytes will be used.
-            ///
-            /// # Errors
-            /// The range is not within the mapping, or its pages cannot be read or written.
-            pub fn advise_range(
-                &self,
-                advice: Advice,
-                range: Range<usize>,
-            ) -> Result<(), PagerError> {
-                self.mapped.advise(advice, &range)
-            }
-
-            /// Keeps a range of bytes resident for as long as the pin lives.
-            ///
-            /// # Errors
-            /// The range is not within the mapping, or there is no room for it.
-            pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, PagerError> {
-                self.mapped.pin(&range)
-            }
-
-            /// What its faults did.
-            pub fn stat(&self) -> FaultStat {
-                FaultStat::of(&self.mapped.arena)
-            }
-
-            /// Bytes that are resident, as the kernel counts them.
-            ///
-            /// # Errors
-            /// The kernel does not say.
-            pub fn resident(&self) -> Result<u64, PagerError> {
-                Ok(self.mapped.arena.memory.resident()?)
-            }
-        }
-
-        impl Deref for $name {
-            type Target = [u8];
-
-            #[allow(unsafe_code)]
-            fn deref(&self) -> &[u8] {
-                // SAFETY: the view is mapped for `len` bytes and more as long as `self` lives, and
-                // its pages read as they were last written.
-                unsafe { std::slice::from_raw_parts(self.mapped.start(), self.mapped.len) }
-            }
-        }
-    };
-}
-
-/// Memory that can be read.
-pub struct Mapping {
-    mapped: Mapped,
-}
-
-/// Memory that can be written.
-pub struct MappingMut {
-    mapped: Mapped,
-}
-
-both!(Mapping);
-both!(MappingMut);
-
-impl DerefMut for MappingMut {
-    #[allow(unsafe_code)]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `deref`, and borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.mapped.start(), self.mapped.len) }
-    }
-}
-
-impl MappingMut {
-    /// Returns when all stores made before are durable in the store (anonymous memory has none).
-    ///
-    /// # Errors
-    /// Something could not be written, since the last time this was asked.
-    pub fn flush(&self) -> Result<(), PagerError> {
-        self.flush_range(0..self.mapped.len)
-    }
-
-    /// Returns when all stores made before to a range of bytes are in the store, durable or not:
-    /// who reads the store sees them.
-    ///
-    /// # Errors
-    /// As [`Self::flush_range`].
-    pub fn write_back_range(&self, range: Range<usize>) -> Result<(), PagerError> {
-        self.mapped.write_back(&range)
-    }
-
-    /// As [`Self::flush`], for a range of bytes.
-    ///
-    /// # Errors
-    /// As [`Self::flush`]; the range is not within the mapping.
-    pub fn flush_range(&self, range: Range<usize>) -> Result<(), PagerError> {
-        self.mapped.flush(&range)
-    }
-
-    /// Takes one [kept](Pin::keep) pin of each page of a range of bytes back.
-    ///
-    /// # Errors
-    /// The range is not within the mapping.
-    pub fn unpin_range(&self, range: Range<usize>) -> Result<(), PagerError> {
-        let (id, (first, n)) = (self.mapped.arena.id, self.mapped.pages(&range)?);
-        self.mapped.inner.shared.call(move |policy| policy.unpin(id, first, n))
-    }
-
-    /// Drops the content of a range of whole pages: it reads as its store has it, or as zeros.
-    ///
-    /// # Errors
-    /// The range is not whole pages of the mapping.
-    pub fn discard_range(&mut self, range: Range<usize>) -> Result<(), PagerError> {
-        self.mapped.discard(&range)
     }
 }

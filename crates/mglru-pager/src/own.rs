@@ -2,9 +2,23 @@
 //! the preload library; called from here they must not ask the pager again.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+static APART: AtomicBool = AtomicBool::new(false);
+
+/// The pager's threads have an allocator that a fork does not hold still. Said before the first
+/// heap is made.
+pub fn set_allocates_apart() {
+    APART.store(true, Ordering::Release);
+}
+
+/// Was it said?
+pub fn allocates_apart() -> bool {
+    APART.load(Ordering::Acquire)
 }
 
 /// Is the calling thread at work for a pager?

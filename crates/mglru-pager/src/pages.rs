@@ -34,6 +34,8 @@ pub enum Presence {
     Poisoned,
     /// Of a heap: in memory, but taken from the program. Its content is saved if it has a slot.
     Staged,
+    /// The program gave its addresses up, for good: whatever is there is none of the pager's.
+    Gone,
 }
 
 impl Presence {
@@ -44,6 +46,7 @@ impl Presence {
             Self::Dirty => 2,
             Self::Poisoned => 3,
             Self::Staged => 4,
+            Self::Gone => 5,
         }
     }
 
@@ -53,6 +56,7 @@ impl Presence {
             1 => Self::Clean,
             2 => Self::Dirty,
             4 => Self::Staged,
+            5 => Self::Gone,
             _ => Self::Poisoned,
         }
     }

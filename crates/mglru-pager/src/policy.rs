@@ -29,6 +29,7 @@ use mglru::{Config, Entry, Lru, MemcgId, NodeId, Zone};
 use crate::account::Account;
 use crate::arena::{Access, Event};
 use crate::error::PagerError;
+use crate::forks::{self, Who};
 use crate::pages::Presence;
 use crate::swap::Swap;
 use crate::sys::thread;
@@ -128,6 +129,7 @@ pub fn start(
 impl Policy {
     fn run(&mut self) {
         while !self.shared.stopping.load(Ordering::Acquire) {
+            let work = forks::work(Who::Other);
             self.learn();
             self.take_calls();
             self.reap_writes();
@@ -139,6 +141,7 @@ impl Policy {
             self.world.writer.submit();
             self.feed_starved();
             self.tick_pressure();
+            drop(work);
             if !(reclaimed || wrote) {
                 self.sleep();
             }

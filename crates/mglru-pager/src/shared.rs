@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use crate::arena::Backing;
 use crate::error::PagerError;
 use crate::group::Group;
+use crate::lent::{any_mapping, written_mapping};
 use crate::mapping::{Advice, FaultStat, Mapped, Pin};
 use crate::store::FileStore;
 use crate::sys::direct;
@@ -31,7 +32,7 @@ impl Group {
     /// # Errors
     /// As [`Group::map_anon`].
     pub fn share_anon(&self, len: usize) -> Result<SharedMapping, PagerError> {
-        Ok(SharedMapping { mapped: self.map_backing(len, Backing::Anon)? })
+        Ok(SharedMapping::new(self.map_backing(len, Backing::Anon)?))
     }
 
     /// A new file of `len` bytes in `folder`, written to the disk in full, that has no name: it is
@@ -43,7 +44,7 @@ impl Group {
         let mut file = direct::unnamed(folder)?;
         fill(&mut file, len)?;
         let store = FileStore::new(&file, true)?;
-        Ok(SharedMapping { mapped: self.map_backing(len, Backing::Store(Arc::new(store)))? })
+        Ok(SharedMapping::new(self.map_backing(len, Backing::Store(Arc::new(store)))?))
     }
 }
 
@@ -70,21 +71,18 @@ impl Deref for SharedMapping {
     }
 }
 
+any_mapping!(SharedMapping);
+written_mapping!(SharedMapping);
+
 impl SharedMapping {
-    /// As [`MappingMut::flush_range`](crate::MappingMut::flush_range), bytes.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn flush_range(&self, range: Range<usize>) -> Result<(), PagerError> {
-        self.mapped.flush(&range)
+    /// Its first byte; there are [`Self::len_bytes`] of them.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.mapped.start()
     }
 
-    /// Returns when all stores made before are durable.
-    ///
-    /// # Errors
-    /// Something could not be written, since the last time this was asked.
-    pub fn flush(&self) -> Result<(), PagerError> {
-        self.mapped.flush(&(0..self.mapped.len()))
+    /// Its length, bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.mapped.len()
     }
 
     /// Drops the content of a range of bytes, whole pages: it reads as its store has it, or as
@@ -94,26 +92,5 @@ impl SharedMapping {
     /// The range is not whole pages of the mapping.
     pub fn discard_range(&self, range: Range<usize>) -> Result<(), PagerError> {
         self.mapped.discard(&range)
-    }
-
-    /// Says how all of it will be used.
-    ///
-    /// # Errors
-    /// Its pages cannot be read or written.
-    pub fn advise(&self, advice: Advice) -> Result<(), PagerError> {
-        self.mapped.advise(advice, &(0..self.mapped.len()))
-    }
-
-    /// Keeps a range of bytes resident for as long as the pin lives.
-    ///
-    /// # Errors
-    /// The range is not within the mapping, or there is no room for it.
-    pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, PagerError> {
-        self.mapped.pin(&range)
-    }
-
-    /// What its faults did.
-    pub fn stat(&self) -> FaultStat {
-        self.mapped.stat()
     }
 }

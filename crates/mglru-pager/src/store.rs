@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::{PAGE, direct, raw};
 
@@ -46,48 +47,72 @@ pub struct Queue<'a> {
     pub nr_pages: u32,
 }
 
-/// A file, past the page cache where its file system can.
+/// A file or a part of one, past the page cache where its file system can.
 #[derive(Debug)]
 pub struct FileStore {
     direct: File,
     /// For the last page, if the file does not end with a whole one.
     buffered: File,
-    len: u64,
+    /// Where in the file it starts.
+    base: u64,
+    /// What there is of it from there on, bytes.
+    len: AtomicU64,
 }
 
 impl FileStore {
-    /// The file as it is now. What the page cache holds of it is written out and dropped.
+    /// All of the file as it is now. What the page cache holds of it is written out and dropped.
     ///
     /// # Errors
     /// It cannot be opened again, read for a private mapping or written for a shared one.
     pub fn new(file: &File, writable: bool) -> io::Result<Self> {
+        Self::part(file, writable, 0, u64::MAX)
+    }
+
+    /// At most `len` bytes of it from `base` on, a multiple of 4096.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; `base` is no multiple (`InvalidInput`).
+    pub fn part(file: &File, writable: bool, base: u64, len: u64) -> io::Result<Self> {
+        if base % PAGE as u64 != 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         if writable {
             raw::sync_data(file.as_fd())?;
         }
         direct::forget_cached(file)?;
-        let len = file.metadata()?.len();
-        Ok(Self { direct: direct::reopen(file, writable)?, buffered: file.try_clone()?, len })
+        let len = AtomicU64::new(file.metadata()?.len().saturating_sub(base).min(len));
+        let direct = direct::reopen(file, writable)?;
+        Ok(Self { direct, buffered: direct::buffered(file, writable)?, base, len })
     }
 
-    /// Its length when it was opened, bytes.
+    /// Its length, bytes: when it was opened, or as it was last [set](Self::set_len).
     pub fn len(&self) -> u64 {
-        self.len
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// The file was made shorter or longer. What lies beyond its end cannot be read, and is not
+    /// written.
+    pub fn set_len(&self, len: u64) {
+        self.len.store(len, Ordering::Release);
     }
 
     /// Nothing to map.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 }
 
 impl Store for FileStore {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        raw::read_all(self.buffered.as_fd(), out, offset)
+        if offset >= self.len() {
+            return Err(io::Error::from_raw_os_error(libc::ENXIO));
+        }
+        raw::read_all(self.buffered.as_fd(), out, self.base + offset)
     }
 
     fn write_at(&self, offset: u64, content: &[u8]) -> io::Result<()> {
-        let len = self.len.saturating_sub(offset).min(content.len() as u64);
-        raw::write_all(self.buffered.as_fd(), &content[..len as usize], offset)
+        let len = self.len().saturating_sub(offset).min(content.len() as u64);
+        raw::write_all(self.buffered.as_fd(), &content[..len as usize], self.base + offset)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -95,7 +120,7 @@ impl Store for FileStore {
     }
 
     fn queue(&self) -> Option<Queue<'_>> {
-        let nr_pages = (self.len / PAGE as u64).min(u32::MAX.into()) as u32;
-        Some(Queue { fd: self.direct.as_fd(), base: 0, nr_pages })
+        let nr_pages = (self.len() / PAGE as u64).min(u32::MAX.into()) as u32;
+        Some(Queue { fd: self.direct.as_fd(), base: self.base, nr_pages })
     }
 }

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     if concerns(address, len, prot, flags, fd) && offset % 4096 == 0 && offset >= 0 {
         fork::prepare();
-        let mapped = as_own(|| table().map(fd, offset as usize, len));
+        let mapped = as_own(|| table().map(fd, offset as usize, len, prot));
         match mapped {
             Mapped::At(start) => return start.cast(),
             Mapped::No => {}
@@ -48,6 +48,9 @@ pub unsafe extern "C" fn mmap(
     }
     if let Some(start) = heap::map(address, len, prot, flags) {
         return start;
+    }
+    if flags & libc::MAP_FIXED != 0 && any() {
+        as_own(|| table().give_up(&addresses(address, len)));
     }
     // SAFETY: the caller's own arguments.
     unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) as *mut c_void }
@@ -114,13 +117,14 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
         }
     }
     if any() {
-        let (managed, gone) = {
+        let range = addresses(address, len);
+        let (all, gone) = as_own(|| {
             let mut table = table();
-            let managed = table.at(address as usize).is_some();
-            (managed, table.unmap(&addresses(address, len)))
-        };
+            let known = table.at(range.start).is_some_and(|managed| managed.has(&range));
+            (known, table.unmap(&range))
+        });
         as_own(|| drop(gone));
-        if managed {
+        if all {
             return 0;
         }
     }
@@ -139,11 +143,7 @@ pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Opti
 /// The C library's answer to an outcome.
 fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
     let Err(error) = result else { return 0 };
-    let errno = match &error {
-        mglru_pager::PagerError::Io(error) => error.raw_os_error().unwrap_or(libc::EIO),
-        _ => libc::EIO,
-    };
-    set_errno(errno);
+    set_errno(error.errno());
     -1
 }
 
@@ -242,6 +242,7 @@ pub fn around_write(
     let range = page(all.start)..page(all.end);
     let _ = managed.map.write_back_range(range.clone());
     let wrote = write();
+    managed.note_length();
     managed.forget(range);
     wrote
 }
@@ -251,7 +252,6 @@ type ReadAt = unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t
 type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
 type WriteAt = unsafe extern "C" fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
 type OnFd = unsafe extern "C" fn(c_int) -> c_int;
-type Truncate = unsafe extern "C" fn(c_int, off_t) -> c_int;
 type Exit = unsafe extern "C" fn(c_int) -> !;
 type Exec =
     unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
@@ -325,22 +325,6 @@ fn flushed(fd: c_int) -> Option<c_int> {
     }
     let done = table().of(fd).map(|managed| status(managed.map.flush()));
     done.filter(|&status| status != 0)
-}
-
-/// Stands in for ftruncate(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ftruncate(fd: c_int, len: off_t) -> c_int {
-    truncated(fd, len, || next!(ftruncate(fd, len) as Truncate))
-}
-
-/// Stands in for ftruncate64(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ftruncate64(fd: c_int, len: off_t) -> c_int {
-    truncated(fd, len, || next!(ftruncate64(fd, len) as Truncate))
-}
-
-fn truncated(fd: c_int, len: off_t, truncate: impl FnOnce() -> c_int) -> c_int {
-    around_write(fd, Some(len), usize::MAX, || truncate() as ssize_t) as c_int
 }
 
 /// Stands in for _exit(2), which runs no handlers.

@@ -43,20 +43,17 @@ extern "C" fn in_child() {
     heap::abandon();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
     for managed in table.files() {
-        let (span, fd) = (managed.span(), managed.file.as_raw_fd());
+        let (start, fd) = (managed.span().start, managed.file.as_raw_fd());
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        // SAFETY: the range was the parent's view of this file, which the child did not inherit.
-        unsafe {
-            libc::syscall(
-                libc::SYS_mmap,
-                span.start,
-                span.len(),
-                libc::PROT_READ,
-                flags,
-                fd,
-                0usize,
-            )
-        };
+        for range in managed.ranges() {
+            let (len, offset) = (range.len(), range.start - start);
+            // SAFETY: the range was the parent's view of this file, which the child did not
+            // inherit.
+            unsafe {
+                let read = libc::PROT_READ;
+                libc::syscall(libc::SYS_mmap, range.start, len, read, flags, fd, offset)
+            };
+        }
     }
     table.abandon();
 }

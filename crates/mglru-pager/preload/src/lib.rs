@@ -6,7 +6,8 @@
 //! within the process: `read` sees what was stored, `write` is seen by loads, `fsync` and `msync`
 //! make both durable. Two mappings of one file share their addresses.
 //!
-//! Not kept, and said so: other processes see stores when they are written back, not at once;
+//! Not kept, and said so: buffered streams (stdio) on a managed file read and write it behind the
+//! library's back, but may go to and from managed memory; other processes see stores when they are written back, not at once;
 //! stores since the last write-back are lost when the process is killed; a forked child sees
 //! managed files as they were and read-only. Private mappings of files stay with the kernel: their
 //! clean pages are page cache, and stores to them are few.
@@ -14,10 +15,12 @@
 mod calls;
 mod fork;
 mod heap;
+mod lengths;
 mod locks;
 mod managed;
 mod memory;
 mod next;
 mod settings;
 mod start;
+mod transfers;
 mod vectors;

@@ -1,18 +1,19 @@
 //! The files that are managed, and which of the program's mappings are theirs.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libc::c_int;
-use mglru_pager::{MappingMut, Pager, own};
+use mglru_pager::{FileStore, MappingMut, Pager, PagerError, own};
 
 use crate::settings;
 
@@ -28,11 +29,17 @@ pub struct Managed {
     pub map: MappingMut,
     /// Open for as long as it is managed.
     pub file: File,
+    /// Its content.
+    pub store: Arc<FileStore>,
     writable: bool,
+    /// It is mapped for stores.
+    stores: bool,
     /// Pages that the program locked.
     locked: BTreeSet<usize>,
     /// What the program mapped: addresses.
     ranges: Vec<Range<usize>>,
+    /// What it gave up of that while it kept the rest: offsets.
+    cut: Vec<Range<usize>>,
     /// No other process manages the file.
     _claim: UnixListener,
 }
@@ -83,7 +90,7 @@ impl Managed {
     }
 
     /// Keeps a range of offsets in memory. Locks do not count, as mlock's do not.
-    pub fn lock(&mut self, offsets: Range<usize>) -> Result<(), mglru_pager::PagerError> {
+    pub fn lock(&mut self, offsets: Range<usize>) -> Result<(), PagerError> {
         for page in offsets.start / PAGE..offsets.end.div_ceil(PAGE) {
             if !self.locked.contains(&page) {
                 self.map.pin(self.page(page))?.keep();
@@ -94,7 +101,7 @@ impl Managed {
     }
 
     /// No longer keeps it.
-    pub fn unlock(&mut self, offsets: Range<usize>) -> Result<(), mglru_pager::PagerError> {
+    pub fn unlock(&mut self, offsets: Range<usize>) -> Result<(), PagerError> {
         for page in offsets.start / PAGE..offsets.end.div_ceil(PAGE) {
             if self.locked.remove(&page) {
                 self.map.unpin_range(self.page(page))?;
@@ -105,6 +112,60 @@ impl Managed {
 
     fn page(&self, page: usize) -> Range<usize> {
         page * PAGE..((page + 1) * PAGE).min(self.map.len())
+    }
+
+    /// Part of what is mapped goes; what several mappings share goes from all of them.
+    fn lose(&mut self, addresses: &Range<usize>) {
+        let parts = std::mem::take(&mut self.ranges);
+        let rest = |range: Range<usize>| {
+            let low = range.start..addresses.start.min(range.end);
+            let high = addresses.end.max(range.start)..range.end;
+            [low, high].into_iter().filter(|part| part.start < part.end)
+        };
+        self.ranges = parts.into_iter().flat_map(rest).collect();
+        let span = self.span();
+        let lost = addresses.start.clamp(span.start, span.end)..addresses.end.min(span.end);
+        let offsets = lost.start - span.start..(lost.end - span.start).min(self.map.len());
+        // SAFETY: the program gave the addresses up.
+        if let Err(error) = unsafe { self.map.cut_range(offsets.clone()) } {
+            say("stores to a part of a file that was unmapped are lost", &error);
+        }
+        self.cut.push(offsets);
+    }
+
+    /// What the program has mapped: addresses.
+    pub fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges
+    }
+
+    /// Stores are SIGSEGV for as long as no mapping is for writing: all share their addresses.
+    fn protect_for(&mut self, prot: c_int) {
+        let stores = prot & libc::PROT_WRITE != 0;
+        if stores == self.stores || !stores && !self.ranges.is_empty() {
+            return;
+        }
+        self.stores = stores;
+        let span = self.span();
+        let prot = if stores { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        // SAFETY: the view is the program's, which asked for this.
+        unsafe { libc::syscall(libc::SYS_mprotect, span.start, span.len(), prot) };
+    }
+
+    /// Is it one of the program's mappings, all of it?
+    pub fn has(&self, addresses: &Range<usize>) -> bool {
+        self.ranges.contains(addresses)
+    }
+
+    /// Is some of this range of offsets given up?
+    fn is_cut(&self, offsets: &Range<usize>) -> bool {
+        self.cut.iter().any(|cut| cut.start < offsets.end && offsets.start < cut.end)
+    }
+
+    /// It may be longer or shorter now.
+    pub fn note_length(&self) {
+        if let Ok(meta) = self.file.metadata() {
+            self.store.set_len(meta.len());
+        }
     }
 
     /// Forgets what is resident of a range of offsets; stores to it were written back before.
@@ -121,7 +182,7 @@ impl Managed {
 
 impl Table {
     /// Maps a range of a file. The descriptor stays the caller's.
-    pub fn map(&mut self, fd: RawFd, offset: usize, len: usize) -> Mapped {
+    pub fn map(&mut self, fd: RawFd, offset: usize, len: usize, prot: c_int) -> Mapped {
         // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
         let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
         let Some((key, bytes)) = candidate(&file) else { return Mapped::No };
@@ -137,10 +198,15 @@ impl Table {
             },
         };
         let managed = &mut self.files[at];
-        if writable && !managed.writable || bytes != managed.map.len() {
-            say("a managed file was mapped again, longer or for writing", &libc::EBUSY);
+        let beyond = offset + len > managed.map.len().next_multiple_of(PAGE);
+        let cut = managed.is_cut(&(offset..offset + len));
+        if writable && !managed.writable || beyond || cut {
+            let what = "a managed file was mapped again: longer, for writing, or where a part of it \
+                        was unmapped";
+            say(what, &std::io::Error::from_raw_os_error(libc::EBUSY));
             return Mapped::Refused(libc::EBUSY);
         }
+        managed.protect_for(prot);
         let start = managed.span().start + offset;
         managed.ranges.push(start..start + len.next_multiple_of(PAGE));
         Mapped::At(start as *mut u8)
@@ -151,18 +217,29 @@ impl Table {
             say("another process manages a file that was to be mapped", &error);
             Mapped::Refused(libc::EBUSY)
         })?;
-        let (map, file) = self.open(file, writable).map_err(|error| {
+        let (map, store) = self.open(file, writable).map_err(|error| {
             say("a mapping stays with the kernel", &error);
             Mapped::No
         })?;
-        let (locked, ranges) = (BTreeSet::new(), Vec::new());
-        self.files.push(Managed { key, map, file, writable, locked, ranges, _claim: claim });
+        let file = file.try_clone().map_err(|_| Mapped::No)?;
+        self.files.push(Managed {
+            key,
+            map,
+            file,
+            store,
+            writable,
+            stores: true,
+            locked: BTreeSet::new(),
+            ranges: Vec::new(),
+            cut: Vec::new(),
+            _claim: claim,
+        });
         NR_FILES.store(self.files.len(), Ordering::Release);
         Ok(self.files.len() - 1)
     }
 
     /// The pager of this process.
-    pub fn pager(&mut self) -> Result<Pager, mglru_pager::PagerError> {
+    pub fn pager(&mut self) -> Result<Pager, PagerError> {
         match &self.pager {
             Some(pager) => Ok(pager.clone()),
             None => Ok(self.pager.insert(settings::open()?).clone()),
@@ -173,13 +250,14 @@ impl Table {
         &mut self,
         file: &File,
         writable: bool,
-    ) -> Result<(MappingMut, File), mglru_pager::PagerError> {
+    ) -> Result<(MappingMut, Arc<FileStore>), PagerError> {
         let pager = self.pager()?;
-        let kept = file.try_clone()?;
+        let store = Arc::new(FileStore::new(file, writable)?);
+        let len = store.len() as usize;
         // SAFETY: the program may change the file by system calls, which `calls` accounts for, and
         // borrows from it as C does.
-        let map = unsafe { pager.root().map_file(file, writable) }?;
-        Ok((map, kept))
+        let map = unsafe { pager.root().map_store(store.clone(), len) }?;
+        Ok((map, store))
     }
 
     /// The file that an address is of.
@@ -191,7 +269,15 @@ impl Table {
     pub fn of(&mut self, fd: RawFd) -> Option<&mut Managed> {
         // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
         let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
-        let meta = file.metadata().ok()?;
+        self.known(&file.metadata().ok()?)
+    }
+
+    /// The file that has a name.
+    pub fn of_path(&mut self, path: &Path) -> Option<&mut Managed> {
+        self.known(&std::fs::metadata(path).ok()?)
+    }
+
+    fn known(&mut self, meta: &Metadata) -> Option<&mut Managed> {
         let key = (meta.dev(), meta.ino());
         self.files.iter_mut().find(|managed| managed.key == key)
     }
@@ -201,8 +287,9 @@ impl Table {
     pub fn unmap(&mut self, range: &Range<usize>) -> Option<Managed> {
         let at = self.files.iter().position(|m| m.span().contains(&range.start))?;
         let managed = &mut self.files[at];
-        if let Some(nth) = managed.ranges.iter().position(|r| r == range) {
-            managed.ranges.swap_remove(nth);
+        match managed.ranges.iter().position(|r| r == range) {
+            Some(nth) => drop(managed.ranges.swap_remove(nth)),
+            None => managed.lose(range),
         }
         if !managed.ranges.is_empty() {
             return None;
@@ -210,6 +297,16 @@ impl Table {
         let gone = self.files.swap_remove(at);
         NR_FILES.store(self.files.len(), Ordering::Release);
         Some(gone)
+    }
+
+    /// The program is about to map something else over a range.
+    pub fn give_up(&mut self, range: &Range<usize>) {
+        for managed in &mut self.files {
+            let span = managed.span();
+            if span.start < range.end && range.start < span.end {
+                managed.lose(range);
+            }
+        }
     }
 
     /// Writes everything back. What fails says so: nobody is left to tell.

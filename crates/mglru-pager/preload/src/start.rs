@@ -1,6 +1,6 @@
 //! Before the program: its pager starts, if its heap is to be managed, before any memory is.
 
-use mglru_pager::own::as_own;
+use mglru_pager::own::{self, as_own};
 
 use crate::managed::{say, table};
 use crate::{fork, heap, settings};
@@ -13,6 +13,7 @@ extern "C" fn start() {
     settings::least();
     let Some(policy) = settings::fork() else { return };
     fork::prepare();
+    own::set_allocates_apart();
     let started = as_own(|| {
         let pager = table().pager().map_err(|error| error.to_string())?;
         heap::start(&pager, policy)

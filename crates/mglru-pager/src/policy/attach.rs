@@ -11,7 +11,7 @@ use super::entries::Entries;
 use super::evict::unlock;
 use super::world::Attached;
 use crate::account::{Account, PAGE_COST};
-use crate::arena::{Arena, Backing};
+use crate::arena::{Arena, Wanted};
 use crate::error::PagerError;
 use crate::handler;
 use crate::pages::Presence;
@@ -83,15 +83,15 @@ impl Policy {
     /// The group has no room for its tables, or the kernel refuses.
     pub(crate) fn attach(
         &mut self,
-        nr_pages: u32,
-        backing: Backing,
+        wanted: Wanted,
         memcg: MemcgId,
     ) -> Result<Arc<Arena>, PagerError> {
+        let nr_pages = wanted.nr_pages;
         let (account, swap) = (self.account(memcg).clone(), self.swap().clone());
         check_there(&account)?;
         let id = self.world.arenas.len() as u32;
         let policy = self.shared.wake.clone();
-        let arena = Arc::new(Arena::new(id, nr_pages, backing, account.clone(), swap, policy)?);
+        let arena = Arc::new(Arena::new(id, wanted, account.clone(), swap, policy)?);
         let overhead = arena.table_bytes() + handler::buffer_bytes(&arena);
         account.try_charge(overhead).map_err(|full| PagerError::NoRoom(full.path.clone()))?;
         let entries = Entries::new(nr_pages).inspect_err(|_| account.uncharge(overhead))?;
@@ -170,23 +170,38 @@ impl Policy {
     }
 
     fn discard_page(&mut self, arena: &Arena, page: u32) -> Result<(), PagerError> {
-        let presence = loop {
-            match arena.pages.try_lock(page) {
-                Some(presence) => break presence,
-                // Its fault is being served, at most one read long.
-                None => std::thread::yield_now(),
-            }
-        };
+        let presence = lock(arena, page);
         let view = arena.view.pages(page, 1);
         if presence == Presence::Poisoned {
             arena.view.zap(view)?;
         }
-        if presence != Presence::Absent {
+        if !matches!(presence, Presence::Absent | Presence::Gone) {
             arena.uffd.protect(view)?;
             arena.memory.release(arena.span(page, 1))?;
         }
         self.forget(arena, page);
-        unlock(arena, page, Presence::Absent);
+        let after = if presence == Presence::Gone { presence } else { Presence::Absent };
+        unlock(arena, page, after);
+        Ok(())
+    }
+
+    /// The program gives a range of addresses up, which may become something else: they are never
+    /// looked at or touched again. What is dirty and not flushed is lost.
+    ///
+    /// # Errors
+    /// A page could not be given back.
+    pub(crate) fn cut(&mut self, id: u32, first: u32, nr_pages: u32) -> Result<(), PagerError> {
+        self.wait_for_writes(id);
+        let arena = self.world.attached(id).arena.clone();
+        arena.view.cut(arena.offset(first) as usize..arena.offset(first + nr_pages) as usize);
+        for page in first..first + nr_pages {
+            let presence = lock(&arena, page);
+            if presence.is_resident() {
+                arena.memory.release(arena.span(page, 1))?;
+            }
+            self.forget(&arena, page);
+            unlock(&arena, page, Presence::Gone);
+        }
         Ok(())
     }
 
@@ -269,6 +284,16 @@ impl Policy {
                 self.lru.add(folio, Entry::Plain);
             }
             _ => self.lru.add(folio, Entry::Plain),
+        }
+    }
+}
+
+/// Waits for a page: its fault is being served, at most one read long.
+fn lock(arena: &Arena, page: u32) -> Presence {
+    loop {
+        match arena.pages.try_lock(page) {
+            Some(presence) => return presence,
+            None => std::thread::yield_now(),
         }
     }
 }

@@ -8,6 +8,7 @@ use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::{FolioId, Folios, LruvecId};
 
 use super::world::{Attached, TABLE, World};
+use crate::pages::Presence;
 use crate::sys::PAGE;
 
 impl World {
@@ -88,11 +89,12 @@ impl World {
     ) -> Option<u32> {
         let view = &attached.arena.view;
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
-        let (mut n, mut runs) = (0, Runs::default());
+        let (mut n, mut runs) = (0, Runs { exact: view.is_cut(), ..Runs::default() });
         let addresses = view.address(run.start)..view.address(run.end);
         let scan = self.pagemap.present(addresses, |span| {
             let pages = page_of(span.start)..page_of(span.end);
-            n += pages.len() as u32;
+            let pages = pages.filter(|&page| attached.arena.pages.presence(page) != Presence::Gone);
+            let pages = pages.inspect(|_| n += 1);
             pages.for_each(|page| if found(page) { runs.take(page) } else { runs.spare() });
         });
         scan.ok()?;
@@ -103,17 +105,19 @@ impl World {
     }
 }
 
-/// Pages to zap: in one piece, unless a present page between two of them must stay.
+/// Pages to zap: in one piece, unless a present page between two of them must stay, or what is
+/// between them may be somebody else's.
 #[derive(Debug, Default)]
 struct Runs {
     taken: Vec<Range<u32>>,
     spared: bool,
+    exact: bool,
 }
 
 impl Runs {
     fn take(&mut self, page: u32) {
         match self.taken.last_mut() {
-            Some(run) if !self.spared => run.end = page + 1,
+            Some(run) if !self.spared && (!self.exact || run.end == page) => run.end = page + 1,
             _ => self.taken.push(page..page + 1),
         }
         self.spared = false;
@@ -162,6 +166,9 @@ mod tests {
         runs.spare();
         [11, 12].into_iter().for_each(|page| runs.take(page));
         assert_eq!(runs.taken, [3..10, 11..13]);
+        let mut runs = Runs { exact: true, ..Runs::default() };
+        [3, 4, 9].into_iter().for_each(|page| runs.take(page));
+        assert_eq!(runs.taken, [3..5, 9..10]);
     }
 
     #[test]

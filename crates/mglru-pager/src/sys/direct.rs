@@ -84,6 +84,17 @@ pub fn reopen(file: &File, writable: bool) -> io::Result<File> {
     })
 }
 
+/// The same file again, through the page cache: what is not whole pages cannot go past it.
+pub fn buffered(file: &File, writable: bool) -> io::Result<File> {
+    // SAFETY: takes numbers only.
+    let flags = checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
+    if flags & libc::O_DIRECT == 0 {
+        return file.try_clone();
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    OpenOptions::new().read(true).write(writable).open(path)
+}
+
 /// Drops what the page cache holds of the file, so that reads see what is on the device and the
 /// pages are not held twice.
 pub fn forget_cached(file: &File) -> io::Result<()> {

@@ -33,7 +33,7 @@ pub fn reserve(len: usize) -> io::Result<*mut u8> {
 /// The range is reserved and nobody uses it.
 pub unsafe fn open(span: Span) -> io::Result<()> {
     // SAFETY: as the caller promises.
-    unsafe { raw::map_over(span.start as *mut u8, span.len as usize, RW, PRIVATE) }?;
+    unsafe { raw::map_over(span.start as *mut u8, span.len as usize, RW, PRIVATE, None) }?;
     // SAFETY: nothing is there yet.
     let _ = unsafe { raw::advise(span.start as *mut u8, span.len as usize, libc::MADV_NOHUGEPAGE) };
     Ok(())
@@ -45,7 +45,9 @@ pub unsafe fn open(span: Span) -> io::Result<()> {
 /// Nobody uses the range any more.
 pub unsafe fn close(span: Span) -> io::Result<()> {
     // SAFETY: as the caller promises.
-    unsafe { raw::map_over(span.start as *mut u8, span.len as usize, libc::PROT_NONE, PRIVATE) }
+    unsafe {
+        raw::map_over(span.start as *mut u8, span.len as usize, libc::PROT_NONE, PRIVATE, None)
+    }
 }
 
 /// Where a heap's pages go when they are taken from the program.

@@ -2,11 +2,15 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::uffd::Span;
 use super::{PAGE, checked, raw};
+
+const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The pages of an arena, resident or not.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ impl Memory {
 pub struct View {
     start: *mut u8,
     len: usize,
+    /// Parts that are no longer its own, as offsets.
+    cut: Mutex<Vec<Range<usize>>>,
 }
 
 // SAFETY: a view is an address range; who may touch its bytes is decided by `mapping`.
@@ -62,16 +68,30 @@ unsafe impl Sync for View {}
 impl View {
     /// Maps all of `memory`. Children of a fork do not inherit it: they would share it.
     pub fn new(memory: &Memory, len: usize) -> io::Result<Self> {
-        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let start = raw::map(len, prot, flags, Some(memory.0.as_fd()))?;
-        let view = Self { start, len };
+        let start = raw::map(len, READ_WRITE, libc::MAP_SHARED, Some(memory.0.as_fd()))?;
+        Self::mapped(start, len)
+    }
+
+    /// As [`Self::new`], in place of what is at `start`.
+    ///
+    /// # Safety
+    /// Nobody uses what is there.
+    pub unsafe fn over(start: usize, memory: &Memory, len: usize) -> io::Result<Self> {
+        let (start, fd) = (start as *mut u8, Some(memory.0.as_fd()));
+        // SAFETY: as the caller promises.
+        unsafe { raw::map_over(start, len, READ_WRITE, libc::MAP_SHARED, fd) }?;
+        Self::mapped(start, len)
+    }
+
+    fn mapped(start: *mut u8, len: usize) -> io::Result<Self> {
+        let view = Self { start, len, cut: Mutex::default() };
         view.advise(view.span(), libc::MADV_DONTFORK)?;
         Ok(view)
     }
 
     /// Addresses that are reserved, not mapped.
     pub fn reserved(len: usize) -> io::Result<Self> {
-        Ok(Self { start: super::heap::reserve(len)?, len })
+        Ok(Self { start: super::heap::reserve(len)?, len, cut: Mutex::default() })
     }
 
     /// Its first byte.
@@ -106,6 +126,20 @@ impl View {
         unsafe { self.start.add(offset).write_volatile(byte) };
     }
 
+    /// A part that is its owner's to unmap or map over from now on.
+    pub fn cut(&self, part: Range<usize>) {
+        self.parts().push(part);
+    }
+
+    /// Some of it is no longer its own.
+    pub fn is_cut(&self) -> bool {
+        !self.parts().is_empty()
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Vec<Range<usize>>> {
+        self.cut.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes the pages of a span present, through their faults.
     pub fn populate(&self, span: Span) -> io::Result<()> {
         self.advise(span, libc::MADV_POPULATE_READ)
@@ -119,7 +153,15 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody borrows from it any more.
-        unsafe { raw::unmap(self.start, self.len) };
+        let mut cut = self.parts().clone();
+        cut.sort_unstable_by_key(|part| part.start);
+        let mut at = 0;
+        for part in cut.into_iter().chain(std::iter::once(self.len..self.len)) {
+            if at < part.start {
+                // SAFETY: the mapping is ours and nobody borrows from it any more.
+                unsafe { raw::unmap(self.start.wrapping_add(at), part.start - at) };
+            }
+            at = at.max(part.end);
+        }
     }
 }

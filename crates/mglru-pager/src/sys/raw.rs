@@ -32,10 +32,11 @@ pub unsafe fn map_over(
     len: usize,
     prot: libc::c_int,
     flags: libc::c_int,
+    fd: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
-    let flags = flags | libc::MAP_FIXED;
+    let (flags, fd) = (flags | libc::MAP_FIXED, fd.map_or(-1, |fd| fd.as_raw_fd()));
     // SAFETY: as the caller promises.
-    let got = unsafe { libc::syscall(libc::SYS_mmap, start, len, prot, flags, -1, 0usize) };
+    let got = unsafe { libc::syscall(libc::SYS_mmap, start, len, prot, flags, fd, 0usize) };
     answer(got).map(drop)
 }
 

@@ -296,3 +296,31 @@ fn threads_and_forks_lose_nothing() {
     assert_eq!((0..pages).filter(lost).count(), 0);
     pager.check().unwrap();
 }
+
+/// The C library's allocator is held still while a fork waits for the pager's threads, which
+/// allocate with it too.
+#[test]
+fn forks_end_while_the_pagers_threads_allocate() {
+    let Some((_pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 12 * MIB);
+    fill(memory, 1);
+    let memory = &*memory;
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert_eq!(wrong(memory, 1), 0);
+                }
+            });
+        }
+        // A fork that waits for ever would keep the test from ending: then this ends it.
+        // SAFETY: takes a number; nobody else here uses it.
+        unsafe { libc::alarm(300) };
+        let children: Vec<_> = (0..200).map(|_| fork(|| 0)).collect();
+        // SAFETY: as above.
+        unsafe { libc::alarm(0) };
+        stop.store(true, Ordering::Relaxed);
+        children.into_iter().for_each(|child| assert_eq!(status(child), 0));
+    });
+}

@@ -1,6 +1,8 @@
 //! A program under the preload library: this test again, in a child. Needs what the pager needs;
 //! where that is refused the test says so and is skipped.
 
+mod files;
+
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;

@@ -1,0 +1,23 @@
+//! The pager for programs in C. `include/mglru.h` says what each function does; this is the thin
+//! layer below it: pointers in, a handle or an errno out. What C may get wrong is checked where
+//! it can be; nothing here keeps state but the text of the last error.
+
+mod error;
+mod group;
+mod map;
+mod pager;
+mod store;
+
+/// A handle for the caller to keep.
+fn lend<T>(value: T) -> *mut T {
+    Box::into_raw(Box::new(value))
+}
+
+/// Ends a handle.
+///
+/// # Safety
+/// It is null, or came from [`lend`] and is not used again.
+unsafe fn take_back<T>(handle: *mut T) -> Option<Box<T>> {
+    // SAFETY: as the caller promises.
+    (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
+}

@@ -1,0 +1,202 @@
+//! What programs do with files that they also map.
+
+use std::ffi::CString;
+use std::os::fd::AsRawFd;
+
+use super::*;
+
+const ALL: usize = PAGES * PAGE;
+
+/// A second file of the test's, beside the managed one; no program maps it.
+fn other() -> File {
+    let file = tempfile::tempfile_in(".").unwrap();
+    file.set_len(ALL as u64).unwrap();
+    file
+}
+
+fn content(file: &File) -> Vec<u8> {
+    let mut content = vec![0; ALL];
+    file.read_exact_at(&mut content, 0).unwrap();
+    content
+}
+
+fn offset_of(at: &mut i64) -> *mut i64 {
+    std::ptr::from_mut(at)
+}
+
+#[test]
+fn transfers_within_the_kernel_see_stores_and_are_seen() {
+    if let Some((file, _)) = parent("files::transfers_within_the_kernel_see_stores_and_are_seen") {
+        return assert!(is_stamped(&std::fs::read(file.path()).unwrap(), 0x66));
+    }
+    let Some(file) = open() else { return };
+    let (memory, copy) = (map(&file), other());
+    assert!(is_managed());
+    let (from, to) = (file.as_raw_fd(), copy.as_raw_fd());
+    stamp(memory, 0x61);
+    // SAFETY: descriptors and offsets of this test's.
+    unsafe {
+        let (mut at, mut there) = (0, 0);
+        while at < ALL as i64 {
+            let (at, there) = (offset_of(&mut at), offset_of(&mut there));
+            assert!(libc::copy_file_range(from, at, to, there, ALL, 0) > 0);
+        }
+        assert!(is_stamped(&content(&copy), 0x61), "copy_file_range reads stores");
+        stamp(memory, 0x62);
+        let mut at = 0;
+        while at < ALL as i64 {
+            assert!(libc::sendfile(to, from, offset_of(&mut at), ALL) > 0);
+        }
+        assert!(is_stamped(&content(&copy), 0x62), "sendfile reads stores");
+        stamp(memory, 0x63);
+        let mut pipe = [0; 2];
+        assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+        let (mut at, mut there) = (0, 0);
+        while at < ALL as i64 {
+            let none = std::ptr::null_mut();
+            let n = libc::splice(from, offset_of(&mut at), pipe[1], none, 1 << 16, 0);
+            assert!(n > 0);
+            assert_eq!(libc::splice(pipe[0], none, to, offset_of(&mut there), n as usize, 0), n);
+        }
+        assert!(is_stamped(&content(&copy), 0x63), "splice reads stores");
+        let mut wanted = content(&copy);
+        stamp(&mut wanted, 0x66);
+        copy.write_all_at(&wanted, 0).unwrap();
+        let (mut at, mut there) = (0, 0);
+        while at < ALL as i64 {
+            let (at, there) = (offset_of(&mut at), offset_of(&mut there));
+            assert!(libc::copy_file_range(to, at, from, there, ALL, 0) > 0);
+        }
+    }
+    assert!(is_stamped(memory, 0x66), "loads see copy_file_range");
+}
+
+/// Reads a byte of memory by a system call: `None` where a load would be SIGBUS.
+fn load(memory: &[u8], at: usize) -> Option<u8> {
+    let (file, byte) = (other(), memory[at..].as_ptr());
+    // SAFETY: one byte of this test's mapping.
+    match unsafe { libc::pwrite(file.as_raw_fd(), byte.cast(), 1, 0) } {
+        1 => Some(content(&file)[0]),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_and_grows_is_mapped_as_it_is() {
+    let name = "files::a_file_that_shrinks_and_grows_is_mapped_as_it_is";
+    if let Some((file, _)) = parent(name) {
+        assert_eq!(file.path().metadata().unwrap().len(), ALL as u64);
+        let content = std::fs::read(file.path()).unwrap();
+        assert!(content[..ALL / 2].iter().step_by(PAGE).all(|&b| b == 1));
+        return assert!(content[ALL / 2..ALL - PAGE].iter().all(|&b| b == 0));
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+    let path = std::env::var_os(CHILD).unwrap().into_string().unwrap();
+    let path = CString::new(path).unwrap();
+    // SAFETY: a path of this test's.
+    assert_eq!(unsafe { libc::truncate(path.as_ptr(), (ALL / 2) as i64) }, 0);
+    assert_eq!(load(memory, ALL / 2 - PAGE), Some(1));
+    assert_eq!(load(memory, ALL / 2), None, "beyond the end");
+    // SAFETY: a descriptor of this test's.
+    assert_eq!(unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, ALL as i64) }, 0);
+    assert_eq!(load(memory, ALL / 2), Some(0), "it is there again, and zeros");
+    memory[ALL - 1] = 5;
+    let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let (start, len) = ((ALL - PAGE) as i64, PAGE as i64);
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), hole, start, len) }, 0);
+    assert_eq!(memory[ALL - 1], 0, "loads see the hole");
+    assert_eq!(memory[0], 1);
+    memory[ALL - 1] = 7;
+    file.set_len(ALL as u64 - 1).unwrap();
+    file.set_len(ALL as u64).unwrap();
+    assert_eq!(memory[ALL - 1], 0, "what was cut off is gone");
+}
+
+#[test]
+fn buffered_input_and_output_go_to_and_from_managed_memory() {
+    let name = "files::buffered_input_and_output_go_to_and_from_managed_memory";
+    if parent(name).is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    stamp(memory, 0x21);
+    let path = std::env::current_dir().unwrap().join(format!("stdio-{}", std::process::id()));
+    let path = CString::new(path.into_os_string().into_string().unwrap()).unwrap();
+    // SAFETY: a stream of this test's, and memory of the mapping, which is larger than the budget.
+    unsafe {
+        let stream = libc::fopen(path.as_ptr(), c"w+".as_ptr());
+        assert!(!stream.is_null());
+        assert_eq!(libc::fwrite(memory.as_ptr().cast(), 1, ALL, stream), ALL);
+        memory.fill(0);
+        libc::rewind(stream);
+        assert_eq!(libc::fread(memory.as_mut_ptr().cast(), 1, ALL, stream), ALL);
+        libc::fclose(stream);
+        libc::unlink(path.as_ptr());
+    }
+    assert!(is_stamped(memory, 0x21));
+}
+
+#[test]
+fn parts_of_a_mapping_are_unmapped_and_mapped_over() {
+    if let Some((file, _)) = parent("files::parts_of_a_mapping_are_unmapped_and_mapped_over") {
+        return assert!(is_stamped(&std::fs::read(file.path()).unwrap(), 0x13));
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    stamp(memory, 0x13);
+    let (part, len) = (memory[ALL / 4..].as_mut_ptr(), ALL / 4);
+    let (prot, fixed) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_FIXED | libc::MAP_PRIVATE);
+    // SAFETY: a quarter of this test's mapping becomes something else.
+    let other = unsafe {
+        let flags = fixed | libc::MAP_ANONYMOUS;
+        assert_eq!(libc::mmap(part.cast(), len, prot, flags, -1, 0), part.cast());
+        std::slice::from_raw_parts_mut(part, len)
+    };
+    other.fill(0x99);
+    // SAFETY: the last quarter goes.
+    assert_eq!(unsafe { libc::munmap(memory[3 * ALL / 4..].as_mut_ptr().cast(), len) }, 0);
+    for _ in 0..3 {
+        let rest = |at: usize| (at..at + ALL / 4).step_by(PAGE);
+        for at in rest(0).chain(rest(ALL / 2)) {
+            let page = at / PAGE;
+            assert_eq!(memory[at + page % PAGE], (page as u8) ^ 0x13);
+        }
+        assert!(other.iter().all(|&b| b == 0x99), "what is there now is left alone");
+    }
+    // SAFETY: what is left of the mapping goes; what was mapped over it stays.
+    unsafe {
+        assert_eq!(libc::munmap(memory.as_mut_ptr().cast(), ALL / 4), 0);
+        assert_eq!(libc::munmap(memory[ALL / 2..].as_mut_ptr().cast(), ALL / 4), 0);
+    }
+    assert!(!is_managed(), "the last part unmapped ends it");
+    assert!(other.iter().all(|&b| b == 0x99));
+}
+
+#[test]
+fn a_mapping_for_reading_takes_no_stores_until_one_for_writing_is_made() {
+    let name = "files::a_mapping_for_reading_takes_no_stores_until_one_for_writing_is_made";
+    if let Some((file, _)) = parent(name) {
+        return assert_eq!(std::fs::read(file.path()).unwrap()[PAGE], 4);
+    }
+    let Some(file) = open() else { return };
+    let none = std::ptr::null_mut();
+    // SAFETY: a new mapping of this test's.
+    let view = unsafe {
+        let start = libc::mmap(none, ALL, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        std::slice::from_raw_parts_mut(start.cast::<u8>(), ALL)
+    };
+    assert!(is_managed());
+    assert_eq!(view.iter().map(|&b| u64::from(b)).sum::<u64>(), 0, "all of it is read");
+    // A read(2) to where a store may not go is EFAULT, not SIGSEGV.
+    let zero = File::open("/dev/zero").unwrap();
+    // SAFETY: one byte of the mapping.
+    let stored = unsafe { libc::read(zero.as_raw_fd(), view[PAGE..].as_mut_ptr().cast(), 1) };
+    assert_eq!(stored, -1);
+    let writable = map(&file);
+    writable[PAGE] = 4;
+    assert_eq!(view[PAGE], 4);
+}

@@ -1,0 +1,110 @@
+//! The pager's threads step aside while the program forks.
+//!
+//! A fork holds the C library's allocator still and ends only when the handler of each heap has
+//! read of it. A handler that allocates meanwhile, or waits for a thread that does, would wait for
+//! ever. So before the allocator is held all are asked out of their work; until the fork is over
+//! handlers do nothing but read, into room they have.
+//!
+//! The policy and the children's thread make way for a fork that wants to begin; a handler goes
+//! on until they are out, because they may wait for a page that it holds. Where the pager
+//! allocates apart from the program ([`own::allocates_apart`]) none of this is needed.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::own;
+
+const OPEN: u32 = 0;
+/// A fork wants to begin.
+const WANTED: u32 = 1;
+/// One is under way.
+const CLOSED: u32 = 2;
+/// How often those who wait look again: a fork takes longer.
+const LOOK: Duration = Duration::from_micros(50);
+
+static PHASE: AtomicU32 = AtomicU32::new(OPEN);
+/// Handlers at work; other threads of the pager at work.
+static AT_WORK: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+/// The forking thread has closed it.
+static HELD: AtomicBool = AtomicBool::new(false);
+
+/// Who works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A handler.
+    Handler = 0,
+    /// The policy, or who serves children.
+    Other = 1,
+}
+
+/// Work that no fork interrupts, while it lives.
+pub struct Work(Who);
+
+/// Begins work, if no fork is in the way.
+pub fn try_work(who: Who) -> Option<Work> {
+    AT_WORK[who as usize].fetch_add(1, Ordering::SeqCst);
+    let work = Work(who);
+    match PHASE.load(Ordering::SeqCst) {
+        OPEN => Some(work),
+        WANTED if who == Who::Handler => Some(work),
+        _ => None,
+    }
+}
+
+/// Begins work, after the fork that may be in the way.
+pub fn work(who: Who) -> Work {
+    loop {
+        match try_work(who) {
+            Some(work) => return work,
+            None => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        AT_WORK[self.0 as usize].fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Has forks handled from the first heap on.
+pub fn prepare() {
+    static ONCE: Once = Once::new();
+    if own::allocates_apart() {
+        return;
+    }
+    ONCE.call_once(|| {
+        // SAFETY: the functions live as long as the process.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::pthread_atfork(Some(before), Some(after), Some(after))
+        };
+    });
+}
+
+extern "C" fn before() {
+    if own::is_own() {
+        return;
+    }
+    while PHASE.compare_exchange(OPEN, WANTED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        std::thread::sleep(LOOK);
+    }
+    wait_for(Who::Other);
+    PHASE.store(CLOSED, Ordering::SeqCst);
+    wait_for(Who::Handler);
+    HELD.store(true, Ordering::SeqCst);
+}
+
+fn wait_for(who: Who) {
+    while AT_WORK[who as usize].load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// In the parent and in the child, whose only thread this is.
+extern "C" fn after() {
+    if HELD.swap(false, Ordering::SeqCst) {
+        PHASE.store(OPEN, Ordering::SeqCst);
+    }
+}
