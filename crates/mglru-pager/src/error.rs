@@ -24,6 +24,9 @@ pub enum PagerError {
     /// A group's name is taken or not a name.
     #[error("`{0}` is not a new group's name")]
     GroupName(String),
+    /// What was asked for and this pager cannot do.
+    #[error("not supported: {0}")]
+    Unsupported(&'static str),
     /// The pager was shut down.
     #[error("the pager has stopped")]
     Stopped,
@@ -39,6 +42,7 @@ impl PagerError {
             }),
             Self::NoRoom(_) => libc::ENOMEM,
             Self::OutOfRange { .. } | Self::GroupName(_) => libc::EINVAL,
+            Self::Unsupported(_) => libc::EOPNOTSUPP,
             Self::Stopped => libc::ESHUTDOWN,
         }
     }
