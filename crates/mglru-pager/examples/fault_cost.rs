@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use mglru_pager::{Advice, PagerOptions, SwapOptions, raw_round_trip};
+use mglru_pager::{Advice, FaultEngine, PagerOptions, SwapOptions, raw_round_trip};
 
 const PAGE: usize = 4096;
 const FAULTS: usize = 20_000;
@@ -14,22 +14,25 @@ const FAULTS: usize = 20_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let raw = raw_round_trip(FAULTS)?;
     println!("raw userfaultfd, read() and UFFDIO_COPY in a thread: {}", spread(raw));
-    first_touch()?;
-    under_pressure()?;
+    for engine in [FaultEngine::Thread, FaultEngine::Sigbus] {
+        println!("{engine:?}");
+        first_touch(engine)?;
+        under_pressure(engine)?;
+    }
     aging()
 }
 
-fn first_touch() -> Result<(), Box<dyn std::error::Error>> {
-    let pager = PagerOptions::new().memory_max(1 << 30).open()?;
+fn first_touch(engine: FaultEngine) -> Result<(), Box<dyn std::error::Error>> {
+    let pager = PagerOptions::new().memory_max(1 << 30).fault_engine(engine).open()?;
     let mut map = pager.root().map_anon(FAULTS * PAGE)?;
     let times = (0..FAULTS).map(|page| timed(|| map[page * PAGE] = 1)).collect();
     println!("pager, first touch, room: {}", spread(times));
     Ok(())
 }
 
-fn under_pressure() -> Result<(), Box<dyn std::error::Error>> {
+fn under_pressure(engine: FaultEngine) -> Result<(), Box<dyn std::error::Error>> {
     let swap = SwapOptions::in_memory(1 << 30);
-    let pager = PagerOptions::new().memory_max(32 << 20).swap(swap).open()?;
+    let pager = PagerOptions::new().memory_max(32 << 20).swap(swap).fault_engine(engine).open()?;
     let mut map = pager.root().map_anon(FAULTS * PAGE)?;
     let mut x = 1u64;
     let mut touch = || {

@@ -8,6 +8,7 @@ use crate::account::Account;
 use crate::children::Children;
 use crate::frames::Frames;
 use crate::pages::{Pages, Presence, Slot};
+use crate::sigbus::{self, FaultEngine, Notes};
 use crate::store::Store;
 use crate::swap::Swap;
 use crate::sys::PAGE;
@@ -39,6 +40,8 @@ pub struct Wanted {
     pub backing: Backing,
     /// Where it is to be, in place of what is there, which its owner gave up.
     pub over: Option<usize>,
+    /// Who serves its faults.
+    pub faults: FaultEngine,
 }
 
 /// How an arena will be used.
@@ -96,8 +99,12 @@ struct Engine {
 
 impl Engine {
     /// A memfd, every entry protected (invariant I).
-    fn shared(len: usize, over: Option<usize>) -> io::Result<Self> {
-        let (memory, uffd) = (Memory::new(len as u64)?, Uffd::open()?);
+    fn shared(len: usize, over: Option<usize>, faults: FaultEngine) -> io::Result<Self> {
+        let memory = Memory::new(len as u64)?;
+        let uffd = match faults {
+            FaultEngine::Thread => Uffd::open(),
+            FaultEngine::Sigbus => Uffd::open_sigbus(),
+        }?;
         let view = match over {
             // SAFETY: whoever wants it there gave up what is there.
             #[allow(unsafe_code)]
@@ -149,6 +156,8 @@ pub struct Arena {
     pub closed: AtomicBool,
     /// What faults did.
     pub counters: FaultCounters,
+    /// Of one whose faults are signalled: what is left to the handler.
+    pub notes: Option<Notes>,
     access: AtomicU8,
     /// Page tables that were ever filled.
     tables: Table<AtomicU8>,
@@ -168,11 +177,11 @@ impl Arena {
         swap: Arc<Swap>,
         policy: Arc<Wake>,
     ) -> io::Result<Self> {
-        let Wanted { nr_pages, backing, over } = wanted;
+        let Wanted { nr_pages, backing, over, faults } = wanted;
         let len = nr_pages as usize * PAGE;
         let Engine { memory, staging, view, uffd } = match backing {
             Backing::Heap(_) => Engine::private(len)?,
-            _ => Engine::shared(len, over)?,
+            _ => Engine::shared(len, over, faults)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
         Ok(Self {
@@ -195,7 +204,8 @@ impl Arena {
             tables: Table::new(len.div_ceil(TABLE_SPAN))?,
             evicted: Table::new(nr_pages as usize)?,
             error: AtomicU32::new(0),
-            inbox: Mutex::default(),
+            inbox: Mutex::new(Vec::with_capacity(INBOX)),
+            notes: (faults == FaultEngine::Sigbus).then(Notes::default),
         })
     }
 
@@ -285,6 +295,48 @@ impl Arena {
         if inbox.len() % INBOX == 0 {
             self.policy.ring();
         }
+    }
+
+    /// As [`Self::post`], without allocating. False: there is no room.
+    pub fn post_in_place(&self, event: Event, page: u32) -> bool {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = inbox.len() < inbox.capacity();
+        if fits {
+            inbox.push((event, page));
+        }
+        if inbox.len() % INBOX == 0 {
+            self.policy.ring();
+        }
+        fits
+    }
+
+    /// Has the policy reclaim before the room is gone.
+    pub fn wake_policy_if_low(&self) {
+        for account in self.account.ancestry() {
+            let low = account.usage() > account.background_from();
+            if low && !account.wanted.swap(true, Ordering::AcqRel) {
+                self.policy.ring();
+            }
+        }
+    }
+
+    /// Makes pages present.
+    ///
+    /// # Errors
+    /// One of them is lost.
+    pub fn populate(&self, first: u32, n: u32) -> io::Result<()> {
+        if self.notes.is_none() {
+            return self.view.populate(self.view.pages(first, n));
+        }
+        let here = |page: u32| self.pages.presence(page).is_mapped();
+        for page in (first..first + n).filter(|&page| !here(page)) {
+            while !here(page) {
+                if !sigbus::bring(self, page, Some(false)) {
+                    return Err(io::Error::from_raw_os_error(libc::EFAULT));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes what was posted, leaving the empty `into` to be filled next.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-
 /// Why the pager could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum PagerError {
@@ -53,6 +52,9 @@ pub enum PagerError {
         /// Bytes that were to be.
         wanted: u64,
     },
+    /// What was asked for and this pager cannot do.
+    #[error("not supported: {0}")]
+    Unsupported(&'static str),
     /// The pager was shut down.
     #[error("the pager has stopped")]
     Stopped,
@@ -73,6 +75,7 @@ impl PagerError {
             Self::Busy(_) => libc::EBUSY,
             Self::FileAccess(_) => libc::EACCES,
             Self::Reclaimed { .. } => libc::EAGAIN,
+            Self::Unsupported(_) => libc::EOPNOTSUPP,
             Self::Stopped => libc::ESHUTDOWN,
         }
     }

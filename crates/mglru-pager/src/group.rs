@@ -376,7 +376,8 @@ impl Group {
             let takes = "1 byte to 16 TiB".into();
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
-        let (memcg, wanted) = (self.account.memcg, Wanted { nr_pages, backing, over });
+        let (memcg, faults) = (self.account.memcg, self.inner.faults);
+        let wanted = Wanted { nr_pages, backing, over, faults };
         self.inner.shared.call(move |policy| policy.attach(wanted, memcg))?
     }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use crate::arena::Arena;
 use crate::forks::{self, Who, Work};
 use crate::pages::Presence;
+use crate::sigbus::{Note, Notes};
 use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
@@ -99,6 +100,7 @@ impl Handler {
         while !self.arena.closed.load(Ordering::Acquire) {
             let (n, work) = self.read(&mut messages);
             self.serve(&messages[..n]);
+            self.read_notes();
             self.retry();
             self.ring.submit().expect("the ring is ours");
             while let Some(finished) = self.ring.finished() {
@@ -106,6 +108,9 @@ impl Handler {
             }
             self.note_stalls();
             drop(work);
+            if let Some(notes) = &self.arena.notes {
+                notes.round_is_over();
+            }
             if n < MESSAGES && !self.installer.waiting.is_due() {
                 self.sleep();
             }
@@ -155,6 +160,20 @@ impl Handler {
         for Fault { address, write, protected } in messages.iter().filter_map(Message::fault) {
             let page = self.page_at(address);
             self.touched(Touch { page, write, protected, since });
+        }
+    }
+
+    /// What threads left that serve their own faults.
+    fn read_notes(&mut self) {
+        let arena = self.arena.clone();
+        for note in arena.notes.iter().flat_map(Notes::take) {
+            match note {
+                Note::Touched(page, write) => {
+                    self.touched(Touch { page, write, protected: false });
+                }
+                Note::Happened(event, page) => arena.post(event, page),
+                Note::Free(slot) => arena.free_slot(slot),
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::forks;
 use crate::group::Group;
 use crate::mapping::{FaultStat, Served};
 use crate::region::Region;
+use crate::sigbus::FaultEngine;
 use crate::sys::PAGE;
 use crate::sys::heap::{self, TABLE_SPAN};
 use crate::sys::uffd::Span;
@@ -35,9 +36,12 @@ impl Group {
     /// Functions given to `pthread_atfork` before the first heap was made must not touch heaps.
     ///
     /// # Errors
-    /// The kernel has no `UFFDIO_MOVE` (Linux 6.8) or reports no forks (CAP_SYS_PTRACE), or there
+    /// The pager's faults are served by SIGBUS, the kernel has no `UFFDIO_MOVE` (Linux 6.8) or reports no forks (CAP_SYS_PTRACE), or there
     /// is no room.
     pub fn heap(&self, reserve: usize, fork: ForkPolicy) -> Result<Heap, PagerError> {
+        if self.inner().faults == FaultEngine::Sigbus {
+            return Err(PagerError::Unsupported("heaps with FaultEngine::Sigbus"));
+        }
         forks::prepare();
         let (children, thread) = Children::start(fork)?;
         let reserve = reserve.next_multiple_of(TABLE_SPAN);

@@ -40,6 +40,7 @@ mod probe;
 mod region;
 mod round_trip;
 mod shared;
+mod sigbus;
 mod store;
 mod swap;
 #[allow(unsafe_code)]
@@ -55,5 +56,6 @@ pub use pager::{Pager, PagerOptions};
 pub use probe::{Fact, probe};
 pub use round_trip::raw_round_trip;
 pub use shared::SharedMapping;
+pub use sigbus::FaultEngine;
 pub use store::{FileStore, Queue, Store};
 pub use swap::{Codec, SwapOptions};

@@ -13,6 +13,7 @@ use crate::arena::{Access, Arena, Backing};
 use crate::error::PagerError;
 use crate::handler;
 use crate::pager::Inner;
+use crate::sigbus;
 use crate::sys::PAGE;
 
 /// How a mapping or a part of it will be used.
@@ -124,9 +125,7 @@ impl Mapped {
             Advice::Normal => self.arena.set_access(Access::Normal),
             Advice::Random => self.arena.set_access(Access::Random),
             Advice::Sequential => self.arena.set_access(Access::Sequential),
-            Advice::PopulateRead => {
-                self.arena.view.populate(self.arena.view.pages(first, n))?;
-            }
+            Advice::PopulateRead => self.arena.populate(first, n)?,
             Advice::Cold => {
                 self.inner.shared.call(move |policy| policy.deactivate(id, first, n))?;
             }
@@ -142,7 +141,7 @@ impl Mapped {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);
         self.inner.shared.call(move |policy| policy.pin(id, first, n))?;
         let pin = Pin { mapped: self, first, n };
-        self.arena.view.populate(self.arena.view.pages(first, n))?;
+        self.arena.populate(first, n)?;
         Ok(pin)
     }
 
@@ -199,18 +198,26 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn start(inner: &Arc<Inner>, arena: &Arc<Arena>) -> Result<Self, PagerError> {
         let mut served = Self { inner: inner.clone(), arena: arena.clone(), handler: None };
-        match handler::start(arena.clone()) {
-            Ok(handler) => served.handler = Some(handler),
+        match served.begin() {
+            Ok(()) => Ok(served),
             Err(error) => {
                 served.end();
-                return Err(error.into());
+                Err(error)
             }
         }
-        Ok(served)
+    }
+
+    fn begin(&mut self) -> Result<(), PagerError> {
+        self.handler = Some(handler::start(self.arena.clone())?);
+        if self.arena.notes.is_some() {
+            sigbus::enlist(&self.arena)?;
+        }
+        Ok(())
     }
 
     /// Ends the handler and takes the arena away.
     pub(crate) fn end(&mut self) {
+        sigbus::discharge(&self.arena);
         self.arena.closed.store(true, Ordering::Release);
         self.arena.wake.ring();
         // A handler that panicked has said so.

@@ -9,6 +9,7 @@ use crate::account::{Account, NO_LIMIT, Setting};
 use crate::error::PagerError;
 use crate::group::Group;
 use crate::policy::{self, Shared};
+use crate::sigbus::FaultEngine;
 use crate::swap::{Swap, SwapOptions};
 
 /// The least budget that leaves room for the pager itself, bytes.
@@ -21,12 +22,14 @@ pub struct PagerOptions {
     memory_high: u64,
     swap: SwapOptions,
     policy: Config,
+    faults: FaultEngine,
 }
 
 impl Default for PagerOptions {
     fn default() -> Self {
         let (policy, swap) = (Config::default(), SwapOptions::default());
-        Self { memory_max: NO_LIMIT, memory_high: NO_LIMIT, swap, policy }
+        let faults = FaultEngine::default();
+        Self { memory_max: NO_LIMIT, memory_high: NO_LIMIT, swap, policy, faults }
     }
 }
 
@@ -62,6 +65,12 @@ impl PagerOptions {
         self
     }
 
+    /// Who serves faults.
+    pub fn fault_engine(mut self, engine: FaultEngine) -> Self {
+        self.faults = engine;
+        self
+    }
+
     /// Starts the pager.
     ///
     /// # Errors
@@ -78,7 +87,7 @@ impl PagerOptions {
         let swap = Arc::new(Swap::new(&self.swap)?);
         let (shared, thread) = policy::start(self.policy, root.clone(), swap)?;
         let thread = Mutex::new(Some(thread));
-        Ok(Pager { inner: Arc::new(Inner { shared, root, thread }) })
+        Ok(Pager { inner: Arc::new(Inner { shared, root, thread, faults: self.faults }) })
     }
 }
 
@@ -92,6 +101,8 @@ pub struct Pager {
 pub struct Inner {
     /// The way to the policy thread.
     pub shared: Arc<Shared>,
+    /// Who serves faults.
+    pub faults: FaultEngine,
     root: Arc<Account>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }

@@ -23,14 +23,15 @@ pub struct Fact {
 
 /// Looks at everything the pager uses.
 pub fn probe() -> Vec<Fact> {
-    let memory = [userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), heaps()];
+    let memory =
+        [userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), sigbus(), heaps()];
     memory.into_iter().chain([fuse(), ptrace()]).collect()
 }
 
 fn userfaultfd() -> Fact {
     let opened = Uffd::open();
     Fact {
-        what: "userfaultfd with write protection of shared memory",
+        what: "userfaultfd with write protection of shared memory (FaultEngine::Thread)",
         ok: opened.is_ok(),
         required: true,
         detail: opened.map_or_else(|e| e.to_string(), |_| "available".into()),
@@ -78,6 +79,15 @@ fn poison() -> Fact {
         "UFFDIO_POISON",
         "without it a page that cannot be read stops the process",
         "needs Linux 6.6",
+    )
+}
+
+fn sigbus() -> Fact {
+    feature(
+        uffd::FEATURE_SIGBUS,
+        "faults by SIGBUS (FaultEngine::Sigbus)",
+        "without it threads serve all faults (FaultEngine::Thread)",
+        "needs Linux 4.14",
     )
 }
 

@@ -155,6 +155,31 @@ impl Swap {
         Loaded::Content
     }
 
+    /// As [`Self::load`], without allocating: false where that cannot be, or the page is in the
+    /// file.
+    pub fn load_in_place(
+        &self,
+        slot: Slot,
+        out: &mut [u8; PAGE],
+        scratch: &mut [u8; PAGE],
+    ) -> bool {
+        let held = self.held();
+        let Place::Pooled { object, raw } = held.slots.get(slot) else { return false };
+        let packed = held.pool.get(*object);
+        if *raw {
+            out.copy_from_slice(packed);
+            return true;
+        }
+        if self.codec != Codec::Lz4 {
+            return false;
+        }
+        let packed = &mut scratch[..packed.len()];
+        packed.copy_from_slice(held.pool.get(*object));
+        drop(held);
+        self.codec.unpack(packed, out);
+        true
+    }
+
     /// Is this what was written to the slot's block?
     pub fn is_intact(&self, slot: Slot, page: &[u8]) -> bool {
         match self.held().slots.get(slot) {

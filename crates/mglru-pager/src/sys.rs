@@ -8,6 +8,7 @@ pub mod memory;
 pub mod pagemap;
 pub mod raw;
 pub mod ring;
+pub mod signal;
 pub mod table;
 pub mod tasks;
 pub mod thread;

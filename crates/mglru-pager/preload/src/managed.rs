@@ -114,7 +114,7 @@ impl Managed {
         page * PAGE..((page + 1) * PAGE).min(self.map.len())
     }
 
-    /// Part of what is mapped goes; what several mappings share goes from all of them.
+    /// Part of what is mapped goes; what several mappings share goes from all.
     fn lose(&mut self, addresses: &Range<usize>) {
         let parts = std::mem::take(&mut self.ranges);
         let rest = |range: Range<usize>| {

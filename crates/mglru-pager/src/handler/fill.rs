@@ -58,7 +58,7 @@ impl Handler {
         if let Err(full) = arena.account.try_charge(PAGE_COST) {
             return self.starve(full, touch);
         }
-        self.wake_policy_if_low();
+        arena.wake_policy_if_low();
         arena.note_filled(touch.page);
         arena.counters.missing.fetch_add(1, Ordering::Relaxed);
         match &arena.backing {
@@ -76,16 +76,6 @@ impl Handler {
         self.arena.counters.throttled.fetch_add(1, Ordering::Relaxed);
         self.arena.starved.store(true, Ordering::Release);
         self.arena.policy.ring();
-    }
-
-    /// Has the policy reclaim before the room is gone.
-    fn wake_policy_if_low(&self) {
-        for account in self.arena.account.ancestry() {
-            let low = account.usage() > account.background_from();
-            if low && !account.wanted.swap(true, Ordering::AcqRel) {
-                self.arena.policy.ring();
-            }
-        }
     }
 
     fn missing_anon(&mut self, arena: &Arc<Arena>, touch: Touch) {

@@ -9,7 +9,7 @@ use mglru::{ChargeRetry, Gfp, MemcgId, Reclaim, RetryStep, Step};
 
 use super::{NODE, Policy, ZONE};
 use crate::account::{Account, Happened, PAGE_COST, Setting};
-use crate::sys::PAGE;
+use crate::sys::{PAGE, raw};
 
 /// Pages a group asks reclaim for at once.
 const GOAL: u64 = 64;
@@ -199,6 +199,15 @@ impl Policy {
 
     /// Nothing can be reclaimed: faults that wait below this group fail.
     fn out_of_memory(&self, account: &Arc<Account>) {
+        if account.events(Happened::Oom) == 0 {
+            raw::say(&format!(
+                "{}: out of memory: {} bytes of memory.max {} are in use and swap takes no more; \
+                 pages that find no room are SIGBUS (said once)",
+                account.path,
+                account.usage(),
+                account.get(Setting::Max),
+            ));
+        }
         account.note(Happened::Oom);
         for attached in self.world.live() {
             let arena = &attached.arena;

@@ -21,6 +21,8 @@ const FEATURE_WP_SHMEM: u64 = 1 << 12;
 pub const FEATURE_POISON: u64 = 1 << 14;
 /// Pages of private memory can be moved.
 pub const FEATURE_MOVE: u64 = 1 << 16;
+/// Whoever faults gets SIGBUS, and no message is sent.
+pub const FEATURE_SIGBUS: u64 = 1 << 7;
 /// Children of a fork are reported.
 pub const FEATURE_EVENT_FORK: u64 = 1 << 1;
 /// Memory that is dropped or unmapped is reported.
@@ -113,14 +115,27 @@ impl Uffd {
     /// # Errors
     /// The kernel has no userfaultfd, does not let us, or lacks a feature (`Unsupported`).
     pub fn open() -> io::Result<Self> {
+        Self::open_with(0)
+    }
+
+    /// One whose faults are signalled.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_sigbus() -> io::Result<Self> {
+        Self::open_with(FEATURE_SIGBUS)
+    }
+
+    fn open_with(more: u64) -> io::Result<Self> {
+        let needed = FEATURES | more;
         let offered = features()?;
-        if offered & FEATURES != FEATURES {
-            let missing = FEATURES & !offered;
+        if offered & needed != needed {
+            let missing = needed & !offered;
             let text = format!("userfaultfd lacks features {missing:#x} (Linux 5.19 has them)");
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
         let (fd, kernel_faults) = open_fd()?;
-        let features = FEATURES | offered & FEATURE_POISON;
+        let features = needed | offered & FEATURE_POISON;
         handshake(&fd, features)?;
         Ok(Self { fd, features, kernel_faults, reports: false })
     }

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 
 use crate::{MIB, PAGE, open, pager};
-use mglru_pager::{Limit, PagerError, PagerOptions};
+use mglru_pager::{ForkPolicy, Limit, PagerError, PagerOptions, SwapOptions};
 
 /// What this process holds, as the kernel counts it, bytes: private memory, and the pages of its
 /// arenas whether mapped right now or not.
@@ -80,6 +81,42 @@ fn bad_values_are_refused_by_name() {
     let map = pager.root().map_anon(PAGE).unwrap();
     let refused = map.flush_range(0..2 * PAGE).unwrap_err().to_string();
     assert_eq!(refused, "range: 8192 is not within the 4096 bytes of the mapping");
+}
+
+/// What the program is told when a page finds no room, for an arena and for a heap.
+#[test]
+fn a_page_without_room_is_sigbus_and_says_why() {
+    const CHILD: &str = "MGLRU_PAGER_FULL";
+    if let Ok(what) = std::env::var(CHILD) {
+        let swap = SwapOptions::in_memory(1 << 20);
+        let Some(pager) = open(PagerOptions::new().memory_max(8 << 20).swap(swap)) else { return };
+        if what == "arena" {
+            return write_noise(&mut pager.root().map_anon(16 * MIB).unwrap(), 1);
+        }
+        let Ok(heap) = pager.root().heap(1 << 30, ForkPolicy::Serve) else { return };
+        assert!(heap.map(2 << 30, None).is_none(), "more than the reserve is refused at once");
+        let start = heap.map(16 * MIB, None).unwrap();
+        // SAFETY: the range was just mapped.
+        return write_noise(unsafe { std::slice::from_raw_parts_mut(start, 16 * MIB) }, 1);
+    }
+    if pager(8 * MIB).is_none() {
+        return;
+    }
+    for what in ["arena", "heap"] {
+        let test = "limits::a_page_without_room_is_sigbus_and_says_why";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child.args(["--exact", test]).env(CHILD, what).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if what == "heap" && output.status.success() {
+            println!("skipped: no heaps here");
+            continue;
+        }
+        assert_eq!(output.status.signal(), Some(libc::SIGBUS), "{what}: {said}");
+        let lines: Vec<&str> = said.lines().filter(|line| line.contains("out of memory")).collect();
+        assert_eq!(lines.len(), 1, "{what}: {said}");
+        let line = lines[0];
+        assert!(line.starts_with("mglru-pager: /: out of memory: ") && line.contains("8388608"));
+    }
 }
 
 /// The process obeys the budget, not only the pager's books: alone in a child process, so that

@@ -10,6 +10,7 @@ mod groups;
 mod heap;
 mod killed;
 mod limits;
+mod sigbus;
 mod stress;
 
 use std::io::{Read, Write};

@@ -21,7 +21,7 @@ fn counter(map: &[u8], page: usize) -> &AtomicU64 {
 
 /// Threads increment counters of random pages, each noting what it did; another thread keeps
 /// pushing pages out. Returns the increments of each page.
-fn race(pager: &Pager, map: &mut [u8], threads: u64, push: impl Fn() + Sync) -> Vec<u64> {
+pub fn race(pager: &Pager, map: &mut [u8], threads: u64, push: impl Fn() + Sync) -> Vec<u64> {
     let pages = map.len() / PAGE;
     let done: Vec<AtomicU64> = (0..pages).map(|_| AtomicU64::new(0)).collect();
     let (map, left) = (&*map, AtomicU64::new(threads));
@@ -52,7 +52,7 @@ fn race(pager: &Pager, map: &mut [u8], threads: u64, push: impl Fn() + Sync) -> 
     done.into_iter().map(AtomicU64::into_inner).collect()
 }
 
-fn verify(map: &[u8], expected: &[u64]) {
+pub fn verify(map: &[u8], expected: &[u64]) {
     let wrong = (0..expected.len())
         .filter(|&p| counter(map, p).load(Ordering::Relaxed) != expected[p])
         .count();

@@ -1,6 +1,6 @@
 //! What UMap's environment variables say.
 //!
-//! `UMAP_BUFSIZE` (pages of `UMAP_PAGESIZE`) is the budget of pages; what the pager takes for itself
+//! `UMAP_BUFSIZE` (pages of `UMAP_PAGESIZE`) is the budget of pages; what the pager takes itself
 //! comes on top. `UMAP_EVICT_HIGH_WATER_THRESHOLD` is where reclaim begins. A page size of 4096
 //! without `UMAP_READ_AHEAD` asks for single pages. Fillers, evictors, the low water mark and fault
 //! events are only told back: here one thread serves a region, one reclaims, and where reclaim

@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use mglru_pager::{launch, probe};
@@ -67,6 +68,15 @@ fn parent(test: &str) -> Option<(tempfile::NamedTempFile, String)> {
 /// A Python program under the library with its heap managed; what it printed. `None`: it cannot
 /// run here.
 fn python(program: &str, fork: &str) -> Option<String> {
+    let output = python_with(program, fork, 1 << 30)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?} {said}", output.status);
+    assert!(said.is_empty(), "{said}");
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// As [`python`], with so many bytes of swap file, however it ended.
+fn python_with(program: &str, fork: &str, swap: u64) -> Option<Output> {
     let Some(malloc) = launch::malloc() else {
         println!("skipped: no libjemalloc.so.2 here");
         return None;
@@ -85,12 +95,8 @@ fn python(program: &str, fork: &str) -> Option<String> {
     child.args(["-c", program]);
     child.env("LD_PRELOAD", format!("{} {}", library().display(), malloc.display()));
     child.env(launch::ENV_MAX, (12 << 20).to_string()).env(launch::ENV_FORK, fork);
-    child.env(launch::ENV_SWAP, (1u64 << 30).to_string()).env(launch::ENV_SWAP_DIR, folder.path());
-    let output = child.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{:?} {said}", output.status);
-    assert!(said.is_empty(), "{said}");
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    child.env(launch::ENV_SWAP, swap.to_string()).env(launch::ENV_SWAP_DIR, folder.path());
+    Some(child.output().unwrap())
 }
 
 fn open() -> Option<File> {
@@ -298,4 +304,14 @@ os.close(pipe[0])";
         return;
     };
     assert_eq!(said, "True");
+}
+
+#[test]
+fn a_program_without_room_ends_by_sigbus_and_is_told_why() {
+    let program = "import os\nrows = [os.urandom(3000) for n in range(16000)]";
+    let Some(output) = python_with(program, "serve", 0) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGBUS), "{said}");
+    let lines = said.lines().filter(|line| line.starts_with("mglru-pager: /: out of memory: "));
+    assert_eq!(lines.count(), 1, "{said}");
 }

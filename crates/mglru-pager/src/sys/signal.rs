@@ -1,0 +1,119 @@
+//! SIGBUS in the thread that faulted, and waiting where nothing may be allocated.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use super::checked;
+
+/// A fault as the signal tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bus {
+    /// What was touched.
+    pub address: usize,
+    /// By a store; `None`: this kind of processor is not asked.
+    pub store: Option<bool>,
+}
+
+/// Serves a fault; false: it is not one of ours.
+pub type Serve = fn(Bus) -> bool;
+
+static SERVE: OnceLock<(Serve, libc::sigaction)> = OnceLock::new();
+
+/// Has faults that are signalled served from now on. What was done with SIGBUS before is done with
+/// those that are not ours.
+pub fn serve_bus(serve: Serve) -> io::Result<()> {
+    if SERVE.get().is_some() {
+        return Ok(());
+    }
+    // SAFETY: the structures are filled in before they are used; the handler keeps to what is
+    // allowed in one.
+    unsafe {
+        let (mut before, mut action): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
+        checked(libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before))?;
+        if SERVE.set((serve, before)).is_err() {
+            return Ok(());
+        }
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        // Another handler of the program's could touch a page whose lock this thread holds.
+        libc::sigfillset(&mut action.sa_mask);
+        checked(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut())).map(drop)
+    }
+}
+
+extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let Some((serve, before)) = SERVE.get() else { return };
+    // SAFETY: the kernel's own; the location of errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let bus = Bus { address: (*info).si_addr() as usize, store: is_store(context) };
+        if !serve(bus) {
+            pass_on(before, signal, info, context);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Does what was done before this library came.
+///
+/// # Safety
+/// The arguments are a signal handler's.
+unsafe fn pass_on(
+    before: &libc::sigaction,
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    type Plain = extern "C" fn(libc::c_int);
+    type Full = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+    // SAFETY: what the program registered is a function of the kind that its flags say; by default
+    // the access fails again, and the process with it.
+    unsafe {
+        match before.sa_sigaction {
+            libc::SIG_DFL | libc::SIG_IGN => {
+                let mut default: libc::sigaction = std::mem::zeroed();
+                default.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &default, std::ptr::null_mut());
+            }
+            full if before.sa_flags & libc::SA_SIGINFO != 0 => {
+                std::mem::transmute::<usize, Full>(full)(signal, info, context);
+            }
+            plain => std::mem::transmute::<usize, Plain>(plain)(signal),
+        }
+    }
+}
+
+/// Bit 1 of the processor's error code.
+///
+/// # Safety
+/// It is a signal handler's context.
+#[cfg(target_arch = "x86_64")]
+unsafe fn is_store(context: *mut libc::c_void) -> Option<bool> {
+    // SAFETY: as the caller promises.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    Some(context.uc_mcontext.gregs[libc::REG_ERR as usize] & 2 != 0)
+}
+
+/// # Safety
+/// None needed.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn is_store(_context: *mut libc::c_void) -> Option<bool> {
+    None
+}
+
+/// Waits until `word` is no longer `seen`, or for so long.
+pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: at_most.subsec_nanos().into() };
+    let op = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time outlive the call. Waking early is harmless: callers look again.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, seen, &time) };
+}
+
+/// Wakes all who wait.
+pub fn wake_all(word: &AtomicU32) {
+    let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: takes an address and numbers.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, i32::MAX) };
+}

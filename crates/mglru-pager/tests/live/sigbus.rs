@@ -1,0 +1,101 @@
+//! Faults served by the thread that has them.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+
+use crate::stress::{race, verify};
+use crate::{MIB, PAGE, content, file_of, open, pattern};
+use mglru_pager::{
+    Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerError, PagerOptions, SwapOptions,
+};
+
+fn pager_with(max: usize, swap: SwapOptions) -> Option<Pager> {
+    let options = PagerOptions::new().memory_max(max as u64).swap(swap);
+    open(options.fault_engine(FaultEngine::Sigbus))
+}
+
+fn pager(max: usize) -> Option<Pager> {
+    pager_with(max, SwapOptions::in_memory(max as u64))
+}
+
+#[test]
+fn stores_survive_eviction() {
+    let dir = tempfile::tempdir_in(".").unwrap();
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let swap = SwapOptions { codec, ..SwapOptions::in_memory(MIB as u64) };
+        let swap = swap.with_file(&dir.path().join("swap"), 64 << 20);
+        let Some(pager) = pager_with(6 * MIB, swap) else { return };
+        let mut map = pager.root().map_anon(16 * MIB).unwrap();
+        let root = pager.root();
+        let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+        verify(&map, &expected);
+        assert!(root.stat().unwrap().get("pgsteal_anon").unwrap() > 1000);
+        println!("{codec:?}: {} stores, {:?}", expected.iter().sum::<u64>(), map.stat());
+    }
+}
+
+#[test]
+fn stores_to_files_survive_eviction_and_reach_them() {
+    let Some(pager) = pager(6 * MIB) else { return };
+    let file = file_of(16 * MIB, |_| 0);
+    // SAFETY: nobody else has the file.
+    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let root = pager.root();
+    let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+    verify(&map, &expected);
+    map.flush().unwrap();
+    drop(map);
+    verify(&content(&file), &expected);
+}
+
+#[test]
+fn memory_larger_than_the_budget_keeps_every_byte() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let pages = 20 * MIB / PAGE;
+    let mut map = pager.root().map_anon(pages * PAGE).unwrap();
+    for page in 0..pages {
+        map[page * PAGE..][..PAGE].copy_from_slice(&pattern(page, 1));
+    }
+    for page in (0..pages).rev() {
+        assert!(map[page * PAGE..][..PAGE] == pattern(page, 1), "page {page}");
+    }
+    assert!(pager.root().peak() <= 8 * MIB as u64);
+    let pin = map.pin(0..MIB).unwrap();
+    map.advise(Advice::PageOut).unwrap();
+    assert_eq!(map.resident().unwrap(), MIB as u64);
+    drop(pin);
+    map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
+    assert!(map.resident().unwrap() >= 2 * MIB as u64);
+    pager.check().unwrap();
+}
+
+#[test]
+fn what_it_cannot_serve_is_refused() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let refused = pager.root().heap(1 << 30, ForkPolicy::Serve).err().unwrap();
+    assert!(matches!(refused, PagerError::Unsupported(_)));
+    assert_eq!(refused.to_string(), "not supported: heaps with FaultEngine::Sigbus");
+    let mut map = pager.root().map_anon(MIB).unwrap();
+    let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+    let error = zeros.read(&mut map[..PAGE]).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EFAULT), "a page that is not there");
+    map[0] = 1;
+    assert_eq!(zeros.read(&mut map[..PAGE]).unwrap(), PAGE);
+    assert_eq!(map[0], 0);
+}
+
+#[test]
+fn a_page_without_room_ends_the_program_by_sigbus() {
+    const CHILD: &str = "MGLRU_PAGER_SIGBUS_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        let swap = SwapOptions::default();
+        let Some(pager) = pager_with(6 * MIB, swap) else { std::process::exit(7) };
+        let mut map = pager.root().map_anon(16 * MIB).unwrap();
+        map.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+        return;
+    }
+    let test = "sigbus::a_page_without_room_ends_the_program_by_sigbus";
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = child.args(["--exact", test]).env(CHILD, "1").output().unwrap();
+    assert!(output.status.signal() == Some(libc::SIGBUS) || output.status.code() == Some(7));
+}
