@@ -181,6 +181,11 @@ impl Account {
         self.swappiness.store(swappiness.min(200), Ordering::Relaxed);
     }
 
+    /// How often a thing happened.
+    pub fn events(&self, what: Happened) -> u64 {
+        self.events[what as usize].load(Ordering::Relaxed)
+    }
+
     /// How often each thing happened.
     pub fn all_events(&self) -> impl Iterator<Item = u64> + '_ {
         self.events.iter().map(|event| event.load(Ordering::Relaxed))

@@ -165,11 +165,11 @@ impl Handler {
 
     /// What threads left that serve their own faults.
     fn read_notes(&mut self) {
-        let arena = self.arena.clone();
+        let (arena, since) = (self.arena.clone(), clock::monotonic());
         for note in arena.notes.iter().flat_map(Notes::take) {
             match note {
                 Note::Touched(page, write) => {
-                    self.touched(Touch { page, write, protected: false });
+                    self.touched(Touch { page, write, protected: false, since });
                 }
                 Note::Happened(event, page) => arena.post(event, page),
                 Note::Free(slot) => arena.free_slot(slot),

@@ -56,6 +56,7 @@ impl Note {
             Self::Happened(Event::Dirtied, page) => (4, page),
             Self::Happened(Event::Dropped, page) => (5, page),
             Self::Free(slot) => (6, slot),
+            Self::Happened(Event::Joined, page) => (7, page),
         };
         kind << 32 | u64::from(value)
     }
@@ -69,6 +70,7 @@ impl Note {
             4 => Self::Happened(Event::Dirtied, value),
             5 => Self::Happened(Event::Dropped, value),
             6 => Self::Free(value),
+            7 => Self::Happened(Event::Joined, value),
             _ => return None,
         })
     }
