@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+mod control;
 mod durability;
 mod faults;
 mod files;
@@ -11,6 +12,7 @@ mod heap;
 mod killed;
 mod limits;
 mod stress;
+mod what_if;
 
 use std::io::{Read, Write};
 
