@@ -56,7 +56,7 @@ pub fn folder() -> PathBuf {
     named(ENV_CONTROL)
         .or_else(|| named("XDG_RUNTIME_DIR").map(|folder| folder.join("mglru")))
         .or_else(|| uid.is_root().then(|| PathBuf::from("/run/mglru")))
-        .unwrap_or_else(|| PathBuf::from(format!("/tmp/mglru-{}", uid.as_raw())))
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("mglru-{}", uid.as_raw())))
 }
 
 /// Makes the folder, for this user alone: who can open a socket may steer the program.
