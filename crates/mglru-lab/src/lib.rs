@@ -27,6 +27,7 @@ pub mod sides;
 pub mod spec;
 pub mod start_cost;
 pub mod stats;
+pub mod steer;
 pub mod store;
 pub mod sweep;
 pub mod trace_cmd;

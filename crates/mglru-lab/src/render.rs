@@ -14,7 +14,7 @@ pub use mmtests2012::mmtests2012;
 pub use page::page;
 pub use sides::sides;
 pub use start_cost::{start_cost_page, start_cost_table};
-pub use table::{comparisons, list, misses, report};
+pub use table::{comparisons, list, misses, plain, report};
 
 use serde::Serialize;
 

@@ -8,6 +8,7 @@ mod heap;
 mod install;
 mod stalls;
 mod waiting;
+mod watchdog;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -64,6 +65,8 @@ struct Handler {
     reading: Vec<Option<Reading>>,
     /// Faults of which it is known that their threads stall.
     stalled: u32,
+    /// When the last fault began that was said to be stuck, ns.
+    told: u64,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -87,6 +90,7 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
         ring: Ring::new(DEPTH, read_bytes(&arena))?,
         reading: (0..DEPTH).map(|_| None).collect(),
         stalled: 0,
+        told: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -137,12 +141,13 @@ impl Handler {
 
     fn sleep(&mut self) {
         let (arena, waiting) = (&self.arena, &mut self.installer.waiting);
-        let at_most = (!waiting.is_empty()).then_some(WATCH);
+        let watched = !waiting.is_empty() || self.reading.iter().any(Option::is_some);
+        let at_most = watched.then_some(WATCH);
         wake::sleep([arena.uffd.as_fd(), self.ring.as_fd(), arena.wake.as_fd()], at_most);
         if arena.wake.hush() {
             waiting.set_due();
         }
-        waiting.watch(arena);
+        self.watch();
     }
 
     /// Faults come last: who forked goes on once the message is read, and from then on pages can

@@ -20,6 +20,7 @@
 mod account;
 mod arena;
 mod children;
+pub mod control;
 mod error;
 mod faults;
 mod files;

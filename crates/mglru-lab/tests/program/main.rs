@@ -7,6 +7,7 @@ mod desk;
 mod exec;
 mod folders;
 mod refusals;
+mod steer;
 mod teaching;
 mod trace_plan;
 

@@ -30,6 +30,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// What it is read for.
+    pub(super) fn touch(&self) -> Touch {
+        self.touch
+    }
+
     /// Who waits for it stalls.
     pub(super) fn is_stall(&self) -> bool {
         self.missed
