@@ -71,6 +71,9 @@ pub struct FaultCounters {
     pub rescued: AtomicU64,
 }
 
+/// Handlers of an arena at most.
+const MOST_HANDLERS: usize = 4;
+
 /// Pages under one page table.
 const PER_TABLE: usize = TABLE_SPAN / PAGE;
 
@@ -100,7 +103,28 @@ impl Engine {
     }
 }
 
-/// One arena, shared by its fault handler, the policy thread and its owner.
+/// What one handler is told.
+pub struct Bell {
+    /// Wakes it: faults that wait should be tried again.
+    pub wake: Wake,
+    /// There will be no room: its waiting faults fail.
+    pub hopeless: AtomicBool,
+}
+
+impl Bell {
+    fn new() -> io::Result<Self> {
+        Ok(Self { wake: Wake::new()?, hopeless: AtomicBool::new(false) })
+    }
+}
+
+/// Handlers of an arena, so that no two faulting processors wait for one thread to submit reads
+/// and copy pages: as many as there are processors, and no more than can wait for a device at
+/// its best depth.
+fn handlers_here() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_HANDLERS)
+}
+
+/// One arena, shared by its fault handlers, the policy thread and its owner.
 pub struct Arena {
     /// Its number.
     pub id: u32,
@@ -120,15 +144,13 @@ pub struct Arena {
     pub uffd: Uffd,
     /// Where the program sees it.
     pub view: View,
-    /// Wakes the handler.
-    pub wake: Wake,
+    /// One for each of its handlers.
+    pub bells: Vec<Bell>,
     /// Wakes the policy.
     pub policy: Arc<Wake>,
     /// A fault waits for room.
     pub starved: AtomicBool,
-    /// There will be no room: waiting faults fail.
-    pub out_of_memory: AtomicBool,
-    /// The handler ends.
+    /// The handlers end.
     pub closed: AtomicBool,
     /// What faults did.
     pub counters: FaultCounters,
@@ -156,6 +178,9 @@ impl Arena {
             _ => Engine::shared(len)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
+        // Only one thread may install pages of a heap, whose events it must read first.
+        let nr_handlers = if staging.is_some() { 1 } else { handlers_here() };
+        let bells = (0..nr_handlers).map(|_| Bell::new()).collect::<io::Result<_>>()?;
         Ok(Self {
             id,
             pages,
@@ -166,10 +191,9 @@ impl Arena {
             staging,
             view,
             uffd,
-            wake: Wake::new()?,
+            bells,
             policy,
             starved: AtomicBool::new(false),
-            out_of_memory: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             counters: FaultCounters::default(),
             access: AtomicU8::new(0),
@@ -255,6 +279,11 @@ impl Arena {
     /// Takes what was posted, leaving the empty `into` to be filled next.
     pub fn take_posted(&self, into: &mut Vec<(Event, u32)>) {
         std::mem::swap(into, &mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Has all handlers look again at faults that wait.
+    pub fn ring_handlers(&self) {
+        self.bells.iter().for_each(|bell| bell.wake.ring());
     }
 
     /// Frees a swap slot and what was charged for it.

@@ -177,28 +177,30 @@ impl Drop for Mapped {
 pub(crate) struct Served {
     inner: Arc<Inner>,
     arena: Arc<Arena>,
-    handler: Option<JoinHandle<()>>,
+    handlers: Vec<JoinHandle<()>>,
 }
 
 impl Served {
     pub(crate) fn start(inner: &Arc<Inner>, arena: &Arc<Arena>) -> Result<Self, PagerError> {
-        let mut served = Self { inner: inner.clone(), arena: arena.clone(), handler: None };
-        match handler::start(arena.clone()) {
-            Ok(handler) => served.handler = Some(handler),
-            Err(error) => {
-                served.end();
-                return Err(error.into());
+        let mut served = Self { inner: inner.clone(), arena: arena.clone(), handlers: Vec::new() };
+        for nth in 0..arena.bells.len() {
+            match handler::start(arena.clone(), nth) {
+                Ok(handler) => served.handlers.push(handler),
+                Err(error) => {
+                    served.end();
+                    return Err(error.into());
+                }
             }
         }
         Ok(served)
     }
 
-    /// Ends the handler and takes the arena away.
+    /// Ends the handlers and takes the arena away.
     pub(crate) fn end(&mut self) {
         self.arena.closed.store(true, Ordering::Release);
-        self.arena.wake.ring();
+        self.arena.ring_handlers();
         // A handler that panicked has said so.
-        self.handler.take().map(JoinHandle::join);
+        self.handlers.drain(..).for_each(|handler| drop(handler.join()));
         let id = self.arena.id;
         let _ = self.inner.shared.call(move |policy| policy.detach(id));
     }

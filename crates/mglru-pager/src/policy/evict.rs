@@ -202,7 +202,7 @@ impl World {
 /// Unlocks a page and lets a fault that waits for it go on.
 pub(super) fn unlock(arena: &Arena, page: u32, presence: Presence) {
     if arena.pages.unlock(page, presence) {
-        arena.wake.ring();
+        arena.ring_handlers();
     }
 }
 
