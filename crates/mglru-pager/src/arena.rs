@@ -52,6 +52,8 @@ pub enum Event {
     Dirtied,
     /// The program gave it up.
     Dropped,
+    /// The caller says that it was used.
+    Used,
 }
 
 /// What faults cost and did. Times are nanoseconds.

@@ -19,6 +19,7 @@
 
 mod account;
 mod arena;
+mod baseline;
 mod children;
 mod error;
 mod frames;
@@ -40,6 +41,7 @@ mod swap;
 #[allow(unsafe_code)]
 mod sys;
 
+pub use baseline::FifoPager;
 pub use error::PagerError;
 pub use group::{Group, GroupStat, Limit};
 pub use heap::{ForkPolicy, Heap};

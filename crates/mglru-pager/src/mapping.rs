@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use crate::arena::{Access, Arena, Backing};
+use crate::arena::{Access, Arena, Backing, Event};
 use crate::error::PagerError;
 use crate::handler;
 use crate::pager::Inner;
@@ -156,6 +156,15 @@ impl Mapped {
         self.inner.shared.call(move |policy| policy.discard(id, first, n))?
     }
 
+    pub(crate) fn note_used(&self, page: usize) {
+        assert!(page < self.arena.pages.len() as usize, "the mapping has no page {page}");
+        self.arena.post(Event::Used, page as u32);
+    }
+
+    pub(crate) fn resident(&self) -> std::io::Result<u64> {
+        self.arena.memory.resident()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -274,7 +283,7 @@ macro_rules! both {
             /// # Errors
             /// The kernel does not say.
             pub fn resident(&self) -> Result<u64, PagerError> {
-                Ok(self.mapped.arena.memory.resident()?)
+                Ok(self.mapped.resident()?)
             }
         }
 

@@ -21,12 +21,13 @@ pub struct PagerOptions {
     memory_high: u64,
     swap: SwapOptions,
     policy: Config,
+    second_chance: bool,
 }
 
 impl Default for PagerOptions {
     fn default() -> Self {
         let (policy, swap) = (Config::default(), SwapOptions::default());
-        Self { memory_max: NO_LIMIT, memory_high: NO_LIMIT, swap, policy }
+        Self { memory_max: NO_LIMIT, memory_high: NO_LIMIT, swap, policy, second_chance: false }
     }
 }
 
@@ -62,6 +63,13 @@ impl PagerOptions {
         self
     }
 
+    /// Passes a victim that was used since it was last met: with the control `fifo` as policy this
+    /// is CLOCK, to compare with.
+    pub fn second_chance(mut self, second_chance: bool) -> Self {
+        self.second_chance = second_chance;
+        self
+    }
+
     /// Starts the pager.
     ///
     /// # Errors
@@ -76,7 +84,7 @@ impl PagerOptions {
         root.set(Setting::Max, self.memory_max);
         root.set(Setting::High, self.memory_high);
         let swap = Arc::new(Swap::new(&self.swap)?);
-        let (shared, thread) = policy::start(self.policy, root.clone(), swap)?;
+        let (shared, thread) = policy::start(self.policy, root.clone(), swap, self.second_chance)?;
         let thread = Mutex::new(Some(thread));
         Ok(Pager { inner: Arc::new(Inner { shared, root, thread }) })
     }

@@ -112,6 +112,20 @@ impl SharedMapping {
         self.mapped.pin(&range)
     }
 
+    /// Says that a page was used. With the control `fifo` as policy, told of each access, this is
+    /// exact LRU, to compare with.
+    pub fn note_used(&self, page: usize) {
+        self.mapped.note_used(page);
+    }
+
+    /// Bytes that are resident, as the kernel counts them.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn resident(&self) -> Result<u64, PagerError> {
+        Ok(self.mapped.resident()?)
+    }
+
     /// What its faults did.
     pub fn stat(&self) -> FaultStat {
         self.mapped.stat()
