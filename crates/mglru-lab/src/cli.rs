@@ -8,6 +8,7 @@ mod control;
 mod doctor;
 mod exec;
 mod list;
+mod measure;
 mod run;
 mod run_all;
 mod show;
@@ -68,6 +69,8 @@ enum Command {
     Trace(trace::Command),
     /// Run an unmodified program whose shared file mappings stay within a budget
     Exec(exec::Args),
+    /// Measure what the live pager must show on this host: ratios beside their targets
+    Measure(measure::Args),
     /// Measure what it costs to start reclaim over many groups
     StartCost(start_cost::Args),
     /// Say what this host offers booted kernels, and install what is missing
@@ -107,6 +110,7 @@ fn answer(command: Command) -> Answer {
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Exec(args) => exec::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::StartCost(args) => start_cost::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {

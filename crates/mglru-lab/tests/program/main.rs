@@ -6,6 +6,7 @@ mod control;
 mod desk;
 mod exec;
 mod folders;
+mod measure;
 mod refusals;
 mod teaching;
 mod trace_plan;
