@@ -9,6 +9,7 @@ mod ctl;
 mod doctor;
 mod exec;
 mod list;
+mod measure;
 mod run;
 mod run_all;
 mod show;
@@ -75,6 +76,8 @@ enum Command {
     Top(top::Args),
     /// Steer a running pager: read and write its groups' files, mount them, serve metrics
     Ctl(ctl::Args),
+    /// Measure what the live pager must show on this host: ratios beside their targets
+    Measure(measure::Args),
     /// Measure what it costs to start reclaim over many groups
     StartCost(start_cost::Args),
     /// Say what this host offers booted kernels, and install what is missing
@@ -116,6 +119,7 @@ fn answer(command: Command) -> Answer {
         Command::Exec(args) => exec::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Ctl(args) => ctl::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::StartCost(args) => start_cost::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {

@@ -15,6 +15,7 @@ pub mod flat;
 pub mod indicator;
 pub mod judge;
 pub mod limits;
+pub mod measure;
 pub mod plan;
 pub mod plans;
 pub mod policy;

@@ -2,6 +2,7 @@
 
 mod ablation;
 mod html;
+mod measured;
 mod mmtests2012;
 mod page;
 mod sides;
@@ -10,6 +11,7 @@ mod table;
 
 pub use ablation::ablation;
 pub use html::html;
+pub use measured::measured;
 pub use mmtests2012::mmtests2012;
 pub use page::page;
 pub use sides::sides;

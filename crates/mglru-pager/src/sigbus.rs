@@ -57,6 +57,7 @@ impl Note {
             Self::Happened(Event::Dropped, page) => (5, page),
             Self::Free(slot) => (6, slot),
             Self::Happened(Event::Joined, page) => (7, page),
+            Self::Happened(Event::Used, page) => (8, page),
         };
         kind << 32 | u64::from(value)
     }
@@ -71,6 +72,7 @@ impl Note {
             5 => Self::Happened(Event::Dropped, value),
             6 => Self::Free(value),
             7 => Self::Happened(Event::Joined, value),
+            8 => Self::Happened(Event::Used, value),
             _ => return None,
         })
     }
@@ -96,10 +98,10 @@ impl Notes {
             word.compare_exchange(0, note.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
         while !self.words.iter().any(taken) {
-            arena.wake.ring();
+            arena.ring_handlers();
             std::thread::yield_now();
         }
-        arena.wake.ring();
+        arena.ring_handlers();
     }
 
     /// Takes what was left.
@@ -189,7 +191,7 @@ pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
         other => (other, None),
     };
     if arena.pages.unlock(page, after) {
-        arena.wake.ring();
+        arena.ring_handlers();
     }
     if let Some(event) = event {
         post(arena, event, page);

@@ -6,6 +6,7 @@ mod control;
 mod desk;
 mod exec;
 mod folders;
+mod measure;
 mod refusals;
 mod steer;
 mod teaching;

@@ -158,16 +158,15 @@ impl Handler {
     }
 
     /// Takes a neighbour into the read, if it is absent and there is plenty of room.
-    fn join(&self, page: u32) -> bool {
-        let account = &self.arena.account;
+    fn join(&mut self, page: u32) -> bool {
+        let account = self.arena.account.clone();
         if account.ancestry().any(|a| a.usage() + PAGE_COST > a.background_from()) {
             return false;
         }
         match self.arena.pages.try_lock(page) {
             Some(Presence::Absent) if account.try_charge(PAGE_COST).is_ok() => true,
-            // Nobody else can have waited: only this thread serves the arena's faults.
             Some(presence) => {
-                let _ = self.arena.pages.unlock(page, presence);
+                self.installer.unlock(page, presence);
                 false
             }
             None => false,
