@@ -34,8 +34,8 @@ pub use params::AndroidParams;
 
 /// Regions of an app: memory, clips, its own file, the libraries.
 const APP_REGIONS: u32 = 4;
-/// Files before those of the apps: libraries, map tiles, log, music, clips, photo, camera, what apps
-/// load and keep, what they show.
+/// Files before those of the apps: libraries, map tiles, log, music, clips, photo, camera, what
+/// apps load and keep, what they show.
 const SHARED_FILES: u32 = 9;
 const LIBRARIES: u32 = 0;
 const TILES: u32 = 1;

@@ -147,11 +147,9 @@ fn files_are_loaded_and_shown_once_and_cached_apps_wake() {
     }
     let of_others = |params: &AndroidParams| {
         let (tasks, _) = strings(params, 1);
-        let foreign = |app: u32, op: &Op| matches!(*op, Op::Touch { region, .. } if region / APP_REGIONS != app);
-        (0..)
-            .zip(&tasks)
-            .flat_map(|(app, ops)| ops.iter().filter(move |op| foreign(app, op)))
-            .count()
+        let foreign = |(app, op): &(u32, &Op)| matches!(op, Op::Touch { region, .. } if region / APP_REGIONS != *app);
+        let all = (0..).zip(&tasks).flat_map(|(app, ops)| ops.iter().map(move |op| (app, op)));
+        all.filter(foreign).count()
     };
     assert_eq!(of_others(&asleep), 0);
     assert!(of_others(&awake) > 0);
