@@ -4,7 +4,7 @@
 pub(crate) mod kernel;
 pub mod mock;
 mod pager;
-mod sim;
+pub(crate) mod sim;
 pub(crate) mod workload;
 
 use std::path::Path;
@@ -61,6 +61,12 @@ pub trait Backend: Sync {
     /// any; empty: those of the plan.
     fn own_variants(&self) -> Vec<Variant> {
         Vec::new()
+    }
+
+    /// Runs to make at a time unless told otherwise: one per CPU where time is virtual, one where
+    /// runs would take each other's time.
+    fn default_jobs(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
     }
 
     /// What a variant of this backend is called in a model of it that runs beside it, under the

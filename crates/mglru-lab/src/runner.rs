@@ -146,11 +146,6 @@ fn keep(
     store.push_timing(run, wall_s)
 }
 
-/// Runs to make at a time unless told otherwise: one per CPU.
-pub fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

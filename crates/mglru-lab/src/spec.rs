@@ -38,6 +38,8 @@ pub struct Experiment {
     pub plan: Plan,
     /// Backend name.
     pub backend: &'static str,
+    /// Runs to make at a time unless told otherwise.
+    pub default_jobs: usize,
     /// Hash of everything that can change a record, 16 hex digits.
     pub hash: String,
     /// All runs: variant × seed × point.
@@ -79,7 +81,8 @@ impl Experiment {
         let hash = hash(&plan, backend.name()).map_err(|e| e.in_file(&file))?;
         select(&mut plan, selection)?;
         let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
-        Ok(Self { plan, backend: backend.name(), hash, runs })
+        let default_jobs = backend.default_jobs();
+        Ok(Self { plan, backend: backend.name(), default_jobs, hash, runs })
     }
 
     /// The variants that a selection of the plan runs.

@@ -4,11 +4,13 @@
 //! too. Names and meanings are those of cgroup v2.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use mglru::MemcgId;
 
-use crate::sys::PAGE;
+use crate::faults::Faults;
+use crate::pressure::Pressure;
+use crate::sys::{PAGE, clock};
 
 /// What a resident page costs: itself, and its folio and links in the policy's slab.
 pub const PAGE_COST: u64 = PAGE as u64 + 40;
@@ -36,9 +38,11 @@ pub enum Setting {
     SwapMax,
 }
 
-/// What happened to a group (`memory.events`).
+/// What happened to a group, how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
+    /// It was reclaimed from although it was below `memory.low`.
+    Low,
     /// It was over `memory.high`.
     High,
     /// A fault met `memory.max`.
@@ -47,6 +51,21 @@ pub enum Happened {
     Oom,
     /// A page found no room in swap.
     SwapFail,
+    /// A page went to the compressed pool.
+    Zswpout,
+    /// A page was written to the swap file.
+    Pswpout,
+    /// A page came back from it.
+    Pswpin,
+    /// A page of zeros needed no swap.
+    SwpoutZero,
+    /// Faults waited so long that it was said.
+    Stuck,
+}
+
+impl Happened {
+    /// How many things can happen.
+    pub const ALL: usize = Self::Stuck as usize + 1;
 }
 
 /// One group.
@@ -64,7 +83,14 @@ pub struct Account {
     swap: AtomicU64,
     settings: [AtomicU64; 5],
     swappiness: AtomicU8,
-    events: [AtomicU64; 4],
+    events: [AtomicU64; Happened::ALL],
+    /// Its faults, those of groups below it not included.
+    pub faults: Faults,
+    /// Time lost for want of memory, here and below.
+    pub pressure: Pressure,
+    /// Pages evicted since this number was given out belong to the working set (`distance`).
+    pub recent: AtomicU32,
+    removed: AtomicBool,
 }
 
 impl Account {
@@ -82,7 +108,37 @@ impl Account {
             settings,
             swappiness: AtomicU8::new(60),
             events: Default::default(),
+            faults: Faults::default(),
+            pressure: Pressure::new(clock::monotonic()),
+            recent: AtomicU32::new(u32::MAX),
+            removed: AtomicBool::new(false),
         }
+    }
+
+    /// The group is gone; its number is not used again.
+    pub fn remove(&self) {
+        self.removed.store(true, Ordering::Release);
+    }
+
+    /// It is gone.
+    pub fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::Acquire)
+    }
+
+    /// Is it `other`, or somewhere below it?
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.ancestry().any(|above| std::ptr::eq(above, other))
+    }
+
+    /// The group above it.
+    pub fn parent(&self) -> Option<&Arc<Self>> {
+        self.parent.as_ref()
+    }
+
+    /// So many more threads stall from now on, or fewer.
+    pub fn shift_stalls(&self, more: i32) {
+        let now = clock::monotonic();
+        self.ancestry().for_each(|account| account.pressure.shift(now, more));
     }
 
     /// This group and those above it.
@@ -125,14 +181,14 @@ impl Account {
         self.swappiness.store(swappiness.min(200), Ordering::Relaxed);
     }
 
-    /// How often something happened.
-    pub fn events(&self, what: Happened) -> u64 {
-        self.events[what as usize].load(Ordering::Relaxed)
+    /// How often each thing happened.
+    pub fn all_events(&self) -> impl Iterator<Item = u64> + '_ {
+        self.events.iter().map(|event| event.load(Ordering::Relaxed))
     }
 
-    /// It happened.
-    pub fn note(&self, what: Happened) {
-        self.events[what as usize].fetch_add(1, Ordering::Relaxed);
+    /// It happened; how often before.
+    pub fn note(&self, what: Happened) -> u64 {
+        self.events[what as usize].fetch_add(1, Ordering::Relaxed)
     }
 
     /// Room left for pages of faults below this group's own `memory.max`, bytes.

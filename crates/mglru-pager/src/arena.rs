@@ -59,8 +59,10 @@ pub enum Access {
 /// Something that happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It became resident.
+    /// It became resident because it was touched.
     Filled,
+    /// It was read along with one that was touched.
+    Joined,
     /// It became newer than its store.
     Dirtied,
     /// The program gave it up.
@@ -159,6 +161,8 @@ pub struct Arena {
     access: AtomicU8,
     /// Page tables that were ever filled.
     tables: Table<AtomicU8>,
+    /// When each page was evicted (`distance`); 0: it was not, or came back.
+    evicted: Table<AtomicU32>,
     /// Sticky I/O error, errno.
     error: AtomicU32,
     inbox: Mutex<Vec<(Event, u32)>>,
@@ -198,6 +202,7 @@ impl Arena {
             counters: FaultCounters::default(),
             access: AtomicU8::new(0),
             tables: Table::new(len.div_ceil(TABLE_SPAN))?,
+            evicted: Table::new(nr_pages as usize)?,
             error: AtomicU32::new(0),
             inbox: Mutex::new(Vec::with_capacity(INBOX)),
             notes: (faults == FaultEngine::Sigbus).then(Notes::default),
@@ -219,19 +224,34 @@ impl Arena {
         presence == Presence::Staged && self.pages.slot(page) == 0
     }
 
-    /// Bytes of tables it takes from the start: the pages' states and the policy's entries. A
-    /// heap is mostly reserve and pays as it goes.
+    /// Bytes of tables it takes from the start. A heap is mostly reserve and pays as it goes.
     pub fn table_bytes(&self) -> u64 {
-        let entries = u64::from(self.pages.len()) * size_of::<u64>() as u64;
-        if self.is_heap() { 0 } else { self.pages.table_bytes() + entries }
+        let pages = u64::from(self.pages.len());
+        if self.is_heap() { 0 } else { self.page_bytes() * pages }
+    }
+
+    /// Bytes of tables for a page: its state, when it was evicted, the policy's entry.
+    fn page_bytes(&self) -> u64 {
+        let state = self.pages.table_bytes() / u64::from(self.pages.len());
+        state + (size_of::<AtomicU32>() + size_of::<u64>()) as u64
+    }
+
+    /// Notes when a page was evicted, 0 that it is no longer, and tells what was noted before.
+    pub fn set_evicted(&self, page: u32, number: u32) -> u32 {
+        self.evicted[page as usize].swap(number, Ordering::AcqRel)
+    }
+
+    /// It was evicted although it belongs to the working set.
+    pub fn is_missed(&self, page: u32) -> bool {
+        let number = self.evicted[page as usize].load(Ordering::Acquire);
+        number != 0 && number >= self.account.recent.load(Ordering::Acquire)
     }
 
     /// A page is about to be filled: a heap pays for the tables that know it.
     pub fn note_filled(&self, page: u32) {
         let table = &self.tables[page as usize / PER_TABLE];
         if table.load(Ordering::Relaxed) == 0 && table.swap(1, Ordering::AcqRel) == 0 {
-            let per_page = self.pages.table_bytes() / u64::from(self.pages.len()) + 8;
-            let due = if self.is_heap() { per_page * PER_TABLE as u64 } else { 0 };
+            let due = if self.is_heap() { self.page_bytes() * PER_TABLE as u64 } else { 0 };
             self.account.charge_anyway(due);
         }
     }

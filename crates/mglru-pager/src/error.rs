@@ -2,6 +2,8 @@
 
 use std::io;
 
+use libc::c_int;
+
 /// Why the pager could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum PagerError {
@@ -27,21 +29,54 @@ pub enum PagerError {
     /// What was asked for and this pager cannot do.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
+    /// No such group.
+    #[error("there is no group `{0}`")]
+    NoGroup(String),
+    /// A group that still has groups or mappings, or is the root.
+    #[error("group {0} is in use")]
+    Busy(String),
+    /// No group has such a file.
+    #[error("there is no file `{0}` in a group")]
+    NoFile(String),
+    /// It cannot be read, or cannot be written.
+    #[error("{0} cannot be used this way")]
+    FileAccess(String),
+    /// A file does not take a text.
+    #[error("{file}: `{text}` is not a value")]
+    Value {
+        /// Its name.
+        file: &'static str,
+        /// What was written.
+        text: String,
+    },
+    /// Less was reclaimed than asked for.
+    #[error("{got} of {wanted} bytes were reclaimed")]
+    Reclaimed {
+        /// Bytes that were.
+        got: u64,
+        /// Bytes that were to be.
+        wanted: u64,
+    },
     /// The pager was shut down.
     #[error("the pager has stopped")]
     Stopped,
 }
 
 impl PagerError {
-    /// The errno that a C function would give.
-    pub fn errno(&self) -> i32 {
+    /// What a system call would say.
+    pub fn errno(&self) -> c_int {
         match self {
             Self::Io(error) => error.raw_os_error().unwrap_or(match error.kind() {
                 io::ErrorKind::Unsupported => libc::EOPNOTSUPP,
                 _ => libc::EIO,
             }),
             Self::NoRoom(_) => libc::ENOMEM,
-            Self::OutOfRange { .. } | Self::GroupName(_) => libc::EINVAL,
+            Self::OutOfRange { .. } | Self::Value { .. } => libc::EINVAL,
+            Self::GroupName(_) => libc::EEXIST,
+            Self::NoGroup(_) | Self::NoFile(_) => libc::ENOENT,
+            Self::Busy(_) => libc::EBUSY,
+            Self::FileAccess(_) => libc::EACCES,
+            Self::Reclaimed { .. } => libc::EAGAIN,
             Self::Unsupported(_) => libc::EOPNOTSUPP,
             Self::Stopped => libc::ESHUTDOWN,
         }

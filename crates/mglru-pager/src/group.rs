@@ -3,16 +3,33 @@
 use std::fs::File;
 use std::sync::{Arc, mpsc};
 
-use mglru::Counter;
+use mglru::{Counter, MemcgId};
 
 use crate::account::{Account, Happened, NO_LIMIT, Setting};
 use crate::arena::{Arena, Backing, Wanted};
 use crate::error::PagerError;
+use crate::faults::Kind;
 use crate::lent::{Mapping, MappingMut};
 use crate::mapping::Mapped;
-use crate::pager::Inner;
+use crate::pager::{Inner, LEAST_MAX};
+use crate::policy::Policy;
+use crate::policy::report::GroupReport;
 use crate::store::{FileStore, Store};
-use crate::sys::PAGE;
+use crate::sys::{PAGE, clock};
+
+/// Events by the names that tools know.
+const EVENTS: [(&str, Happened); 10] = [
+    ("low", Happened::Low),
+    ("high", Happened::High),
+    ("max", Happened::Max),
+    ("oom", Happened::Oom),
+    ("swap_fail", Happened::SwapFail),
+    ("zswpout", Happened::Zswpout),
+    ("pswpout", Happened::Pswpout),
+    ("pswpin", Happened::Pswpin),
+    ("swpout_zero", Happened::SwpoutZero),
+    ("faults_stuck", Happened::Stuck),
+];
 
 /// A limit or protection of a group, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,22 +94,44 @@ impl Group {
     /// A new group below this one.
     ///
     /// # Errors
-    /// The name is empty, has a slash or is taken.
+    /// The name is empty, has a slash or a control character, or is taken.
     pub fn create(&self, name: &str) -> Result<Self, PagerError> {
         let parent = self.account.clone();
         let path = format!("{}/{name}", parent.path.trim_end_matches('/'));
-        if name.is_empty() || name.contains(['/', '\n']) {
+        if name.is_empty() || [".", ".."].contains(&name) || name.contains(is_no_letter) {
             return Err(PagerError::GroupName(path));
         }
-        let account = self.inner.shared.call(move |policy| {
-            let taken = policy.groups().iter().any(|group| group.path == path);
-            if taken {
-                Err(PagerError::GroupName(path))
-            } else {
-                Ok(policy.add_group(&parent, path))
-            }
+        let account = self.inner.shared.call(move |policy| match policy.group(&path) {
+            Some(_) => Err(PagerError::GroupName(path)),
+            None => policy.add_group(&parent, path),
         })??;
         Ok(Self::new(self.inner.clone(), account))
+    }
+
+    /// The groups directly below this one.
+    ///
+    /// # Errors
+    /// The policy thread is gone.
+    pub fn children(&self) -> Result<Vec<Self>, PagerError> {
+        let accounts = self.ask(|policy, memcg| policy.children(memcg))?;
+        Ok(accounts.into_iter().map(|account| Self::new(self.inner.clone(), account)).collect())
+    }
+
+    /// Takes the group away.
+    ///
+    /// # Errors
+    /// It is the root, or has groups or mappings.
+    pub fn remove(&self) -> Result<(), PagerError> {
+        self.ask(|policy, memcg| policy.remove_group(memcg))?
+    }
+
+    /// Asks the policy thread something about this group.
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut Policy, MemcgId) -> T + Send + 'static,
+    ) -> Result<T, PagerError> {
+        let memcg = self.account.memcg;
+        self.inner.shared.call(move |policy| what(policy, memcg))
     }
 
     /// A limit, bytes; `None` is `max`.
@@ -108,7 +147,23 @@ impl Group {
         self.inner.shared.wake.ring();
     }
 
-    /// `memory.swappiness`, 0 to 200.
+    /// As [`Self::set_limit`], for whoever is not trusted: the root keeps room for the pager.
+    pub(crate) fn change_limit(&self, limit: Limit, bytes: Option<u64>) -> Result<(), PagerError> {
+        let root = self.account.parent().is_none();
+        if let Some(got) = bytes.filter(|&n| root && limit == Limit::Max && n < LEAST_MAX) {
+            let takes = format!("{LEAST_MAX} bytes and more");
+            return Err(PagerError::OutOfRange { what: "memory.max", got, takes });
+        }
+        self.set_limit(limit, bytes);
+        Ok(())
+    }
+
+    /// `memory.swappiness`.
+    pub fn swappiness(&self) -> u8 {
+        self.account.swappiness()
+    }
+
+    /// Sets `memory.swappiness`, 0 to 200.
     ///
     /// # Errors
     /// More than 200.
@@ -131,14 +186,32 @@ impl Group {
         self.account.peak()
     }
 
+    /// `memory.swap.current`, bytes.
+    pub fn swap_current(&self) -> u64 {
+        self.account.swap()
+    }
+
+    /// `memory.pressure`: how long threads waited for room or for pages that should have stayed,
+    /// this group's and those below it.
+    pub fn pressure(&self) -> String {
+        self.account.pressure.text(clock::monotonic())
+    }
+
     /// `memory.reclaim`: evicts up to `bytes`, and tells how many it was.
     ///
     /// # Errors
     /// The policy thread is gone.
     pub fn reclaim(&self, bytes: u64) -> Result<u64, PagerError> {
+        self.reclaim_with(bytes, None)
+    }
+
+    pub(crate) fn reclaim_with(
+        &self,
+        bytes: u64,
+        swappiness: Option<u8>,
+    ) -> Result<u64, PagerError> {
         let (reply, answer) = mpsc::sync_channel(1);
-        let memcg = self.account.memcg;
-        self.inner.shared.call(move |policy| policy.request_reclaim(memcg, bytes, None, reply))?;
+        self.ask(move |policy, memcg| policy.request_reclaim(memcg, bytes, swappiness, reply))?;
         answer.recv().map(|pages| pages * PAGE as u64).map_err(|_| PagerError::Stopped)
     }
 
@@ -147,8 +220,7 @@ impl Group {
     /// # Errors
     /// The policy thread is gone.
     pub fn lru_gen(&self) -> Result<String, PagerError> {
-        let memcg = self.account.memcg;
-        self.inner.shared.call(move |policy| policy.lru_gen(memcg))
+        self.ask(|policy, memcg| policy.lru_gen(memcg))
     }
 
     /// Makes a new generation: walks all mappings of the group and takes their accessed bits.
@@ -156,34 +228,42 @@ impl Group {
     /// # Errors
     /// The policy thread is gone.
     pub fn age(&self) -> Result<bool, PagerError> {
-        let memcg = self.account.memcg;
-        self.inner.shared.call(move |policy| policy.age(memcg))
+        self.ask(|policy, memcg| policy.age(memcg))
     }
 
-    /// All that is counted.
+    /// What the policy knows of it and of all below it.
+    pub(crate) fn report(&self) -> Result<GroupReport, PagerError> {
+        self.ask(|policy, memcg| policy.report(memcg))
+    }
+
+    /// All that is counted, groups below included.
     ///
     /// # Errors
     /// The policy thread is gone.
     pub fn stat(&self) -> Result<GroupStat, PagerError> {
-        let memcg = self.account.memcg;
-        let report = self.inner.shared.call(move |policy| policy.report(memcg))?;
-        let (account, page) = (&self.account, PAGE as u64);
+        let report = self.report()?;
+        let (account, page, sizes) = (&self.account, PAGE as u64, report.sizes);
+        let counter = |counter: Counter| report.counters[counter];
         let mut stat = vec![
             ("memory.current", account.usage()),
             ("memory.peak", account.peak()),
             ("memory.swap.current", account.swap()),
-            ("high", account.events(Happened::High)),
-            ("max", account.events(Happened::Max)),
-            ("oom", account.events(Happened::Oom)),
-            ("swap_fail", account.events(Happened::SwapFail)),
-            ("inactive_anon", report.sizes.inactive_anon * page),
-            ("active_anon", report.sizes.active_anon * page),
-            ("inactive_file", report.sizes.inactive_file * page),
-            ("active_file", report.sizes.active_file * page),
-            ("unevictable", report.sizes.unevictable * page),
+            ("anon", (sizes.inactive_anon + sizes.active_anon) * page),
+            ("file", (sizes.inactive_file + sizes.active_file) * page),
+            ("inactive_anon", sizes.inactive_anon * page),
+            ("active_anon", sizes.active_anon * page),
+            ("inactive_file", sizes.inactive_file * page),
+            ("active_file", sizes.active_file * page),
+            ("unevictable", sizes.unevictable * page),
             ("file_dirty", report.file_dirty * page),
             ("file_writeback", report.file_writeback * page),
+            ("pgfault", Kind::ALL.iter().map(|&kind| report.count(kind)).sum()),
+            ("pgmajfault", report.count(Kind::Major) + report.count(Kind::Zswap)),
+            ("zswpin", report.count(Kind::Zswap)),
+            ("pgscan", counter(Counter::PgscanAnon) + counter(Counter::PgscanFile)),
+            ("pgsteal", counter(Counter::PgstealAnon) + counter(Counter::PgstealFile)),
         ];
+        stat.extend(EVENTS.map(|(name, what)| (name, report.event(what))));
         stat.extend(Counter::ALL.iter().map(|&c| (c.name(), report.counters[c])));
         Ok(GroupStat(stat))
     }
@@ -300,6 +380,11 @@ impl Group {
         let wanted = Wanted { nr_pages, backing, over, faults };
         self.inner.shared.call(move |policy| policy.attach(wanted, memcg))?
     }
+}
+
+/// Not for the name of a group.
+fn is_no_letter(c: char) -> bool {
+    c == '/' || c.is_control()
 }
 
 fn usize_of(len: u64) -> Result<usize, PagerError> {

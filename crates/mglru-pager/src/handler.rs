@@ -6,6 +6,7 @@
 mod fill;
 mod heap;
 mod install;
+mod stalls;
 mod waiting;
 
 use std::io;
@@ -23,7 +24,7 @@ use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
-use crate::sys::{thread, wake};
+use crate::sys::{clock, thread, wake};
 
 use fill::Reading;
 use install::Installer;
@@ -50,6 +51,8 @@ struct Touch {
     write: bool,
     /// It was there, protected.
     protected: bool,
+    /// When it was heard of, ns.
+    since: u64,
 }
 
 /// The handler's own state.
@@ -59,6 +62,8 @@ struct Handler {
     ring: Ring,
     /// By buffer of the ring.
     reading: Vec<Option<Reading>>,
+    /// Faults of which it is known that their threads stall.
+    stalled: u32,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -81,6 +86,7 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
         installer,
         ring: Ring::new(DEPTH, read_bytes(&arena))?,
         reading: (0..DEPTH).map(|_| None).collect(),
+        stalled: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -100,6 +106,7 @@ impl Handler {
             while let Some(finished) = self.ring.finished() {
                 self.read_ended(finished.buffer, finished.result);
             }
+            self.note_stalls();
             drop(work);
             if let Some(notes) = &self.arena.notes {
                 notes.round_is_over();
@@ -108,6 +115,7 @@ impl Handler {
                 self.sleep();
             }
         }
+        self.set_stalled(0);
     }
 
     /// Takes what has come. While the program forks it goes on reading: one message is the fork's,
@@ -148,9 +156,10 @@ impl Handler {
                 Some(Notice::Fault(_)) | None => {}
             }
         }
+        let since = clock::monotonic();
         for Fault { address, write, protected } in messages.iter().filter_map(Message::fault) {
             let page = self.page_at(address);
-            self.touched(Touch { page, write, protected });
+            self.touched(Touch { page, write, protected, since });
         }
     }
 
@@ -160,7 +169,8 @@ impl Handler {
         for note in arena.notes.iter().flat_map(Notes::take) {
             match note {
                 Note::Touched(page, write) => {
-                    self.touched(Touch { page, write, protected: false });
+                    let since = clock::monotonic();
+                    self.touched(Touch { page, write, protected: false, since });
                 }
                 Note::Happened(event, page) => arena.post(event, page),
                 Note::Free(slot) => arena.free_slot(slot),
@@ -187,9 +197,20 @@ impl Handler {
         }
     }
 
+    /// Serves a fault, as far as that goes now, and notes how long it took if that is all.
     fn touched(&mut self, touch: Touch) {
-        let Touch { page, write, protected } = touch;
-        match self.arena.pages.lock_or_wait(page) {
+        let under_way = self.under_way();
+        let locked = self.arena.pages.lock_or_wait(touch.page);
+        let kind = locked.map(|presence| self.kind_of(touch.page, presence));
+        self.serve_one(touch, locked);
+        if let Some(kind) = kind.filter(|_| self.under_way() == under_way) {
+            self.served(kind, touch);
+        }
+    }
+
+    fn serve_one(&mut self, touch: Touch, locked: Option<Presence>) {
+        let Touch { page, write, protected, .. } = touch;
+        match locked {
             None => self.installer.waiting.add(touch, Why::Lock),
             Some(Presence::Absent) => self.missing(touch),
             Some(Presence::Staged) => self.rescue(touch),

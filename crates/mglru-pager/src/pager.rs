@@ -113,6 +113,17 @@ impl Pager {
         Group::new(self.inner.clone(), self.inner.root.clone())
     }
 
+    /// The group of a path, such as `/` or `/web/cache`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn group(&self, path: &str) -> Result<Group, PagerError> {
+        let wanted = path.to_string();
+        let found = self.inner.shared.call(move |policy| policy.group(&wanted))?;
+        let account = found.ok_or_else(|| PagerError::NoGroup(path.into()))?;
+        Ok(Group::new(self.inner.clone(), account))
+    }
+
     /// Asserts the invariants of the policy core.
     ///
     /// # Errors

@@ -5,12 +5,14 @@
 //! threads leave events in their arena's inbox and calls in [`Shared`].
 
 mod attach;
+pub mod distance;
 mod entries;
 mod evict;
 mod flush;
 mod harvest;
 mod jobs;
-mod report;
+mod pressure;
+pub mod report;
 mod staging;
 mod world;
 mod writeback;
@@ -36,6 +38,7 @@ use crate::sys::wake::{self, Wake};
 use entries::Slotted;
 use flush::Flush;
 use jobs::Job;
+use pressure::Watch;
 use world::World;
 use writeback::WRITE_BUFFERS;
 
@@ -93,6 +96,7 @@ pub struct Policy {
     shared: Arc<Shared>,
     posted: Vec<(Event, u32)>,
     next_sweep: u64,
+    watch: Watch,
 }
 
 /// Starts the policy thread over `root`.
@@ -116,6 +120,7 @@ pub fn start(
         shared: shared.clone(),
         posted: Vec::new(),
         next_sweep: SWEEP.as_nanos() as u64,
+        watch: Watch::default(),
     };
     let thread = thread::spawn("mglru-policy", move || policy.run())?;
     Ok((shared, thread))
@@ -135,6 +140,7 @@ impl Policy {
             let wrote = self.flush();
             self.world.writer.submit();
             self.feed_starved();
+            self.tick_pressure();
             drop(work);
             if !(reclaimed || wrote) {
                 self.sleep();
@@ -155,7 +161,7 @@ impl Policy {
         let now = self.world.clock.now();
         let due = self.jobs.iter().map(|job| job.asleep_until).min();
         let sweep = self.world.has_stores().then_some(self.next_sweep);
-        let at = due.into_iter().chain(sweep).min();
+        let at = due.into_iter().chain(sweep).chain(self.next_tick()).min();
         let at_most = at.map(|at| Duration::from_nanos(at.saturating_sub(now)));
         let shared = self.shared.clone();
         wake::sleep([shared.wake.as_fd(), self.world.writer.as_fd()], at_most);
@@ -170,7 +176,8 @@ impl Policy {
             attached.arena.take_posted(&mut posted);
             for (event, page) in posted.drain(..) {
                 match event {
-                    Event::Filled => self.filled(id, page),
+                    Event::Filled => self.filled(id, page, true),
+                    Event::Joined => self.filled(id, page, false),
                     Event::Dirtied => self.dirtied(id, page),
                     Event::Dropped => self.dropped(id, page),
                 }
@@ -180,7 +187,7 @@ impl Policy {
     }
 
     /// A page became resident: it gets a folio, unless it is gone again already.
-    fn filled(&mut self, id: u32, page: u32) {
+    fn filled(&mut self, id: u32, page: u32, touched: bool) {
         let attached = self.world.attached(id);
         let presence = attached.arena.pages.presence(page);
         let before = attached.entries.get(page);
@@ -196,7 +203,10 @@ impl Policy {
             self.lru.refault(folio, shadow, recency);
         }
         self.lru.add(folio, Entry::Fault { recency });
-        self.world.attached_mut(id).entries.set_folio(page, folio);
+        let attached = self.world.attached_mut(id);
+        attached.entries.set_folio(page, folio);
+        let arena = attached.arena.clone();
+        self.world.note_back(&arena, page, touched);
         if presence == Presence::Dirty {
             self.lru.set_dirty(folio);
         }

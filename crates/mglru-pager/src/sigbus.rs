@@ -13,9 +13,10 @@ use std::time::Duration;
 use crate::account::PAGE_COST;
 use crate::arena::{Arena, Backing, Event};
 use crate::error::PagerError;
+use crate::faults::Kind;
 use crate::pages::{Presence, Slot};
 use crate::sys::signal::{self, Bus};
-use crate::sys::{PAGE, raw};
+use crate::sys::{PAGE, clock, raw};
 
 /// Arenas at a time whose faults are signalled.
 const ARENAS: usize = 256;
@@ -55,7 +56,8 @@ impl Note {
             Self::Happened(Event::Filled, page) => (3, page),
             Self::Happened(Event::Dirtied, page) => (4, page),
             Self::Happened(Event::Dropped, page) => (5, page),
-            Self::Free(slot) => (6, slot),
+            Self::Happened(Event::Joined, page) => (6, page),
+            Self::Free(slot) => (7, slot),
         };
         kind << 32 | u64::from(value)
     }
@@ -68,7 +70,8 @@ impl Note {
             3 => Self::Happened(Event::Filled, value),
             4 => Self::Happened(Event::Dirtied, value),
             5 => Self::Happened(Event::Dropped, value),
-            6 => Self::Free(value),
+            6 => Self::Happened(Event::Joined, value),
+            7 => Self::Free(value),
             _ => return None,
         })
     }
@@ -174,9 +177,15 @@ fn serve_of(arena: &Arena, bus: Bus) -> bool {
 /// Makes a page present, and writable for a store, or leaves that to the handler and waits a
 /// while. False: it is lost.
 pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
+    let since = clock::monotonic();
     let Some(presence) = arena.pages.try_lock(page) else { return left(arena, page, store) };
     // Who does not say whether it stored, and finds the page there, stored.
     let stored = store.unwrap_or(presence.is_mapped());
+    let kind = match (presence, arena.pages.slot(page)) {
+        (Presence::Absent, 0) => Kind::Minor,
+        (Presence::Absent, _) => Kind::Zswap,
+        _ => Kind::Protect,
+    };
     let (after, event) = match presence {
         Presence::Absent => match fill(arena, page, stored) {
             Some(filled) => (filled, Some(Event::Filled)),
@@ -191,6 +200,7 @@ pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
     }
     if let Some(event) = event {
         post(arena, event, page);
+        arena.account.faults.note(kind, clock::monotonic().saturating_sub(since));
     }
     if after == Presence::Absent { left(arena, page, store) } else { after.is_resident() }
 }
@@ -292,6 +302,7 @@ mod tests {
             Note::Happened(Event::Filled, 7),
             Note::Happened(Event::Dirtied, 8),
             Note::Happened(Event::Dropped, 9),
+            Note::Happened(Event::Joined, 10),
             Note::Free(1),
         ] {
             assert_eq!(Note::of(note.word()), Some(note));

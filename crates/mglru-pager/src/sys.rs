@@ -10,6 +10,7 @@ pub mod raw;
 pub mod ring;
 pub mod signal;
 pub mod table;
+pub mod tasks;
 pub mod thread;
 pub mod uffd;
 mod uffd_abi;

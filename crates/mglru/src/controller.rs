@@ -15,6 +15,18 @@ pub(crate) struct Controller {
     pub(crate) protected: [[u64; MAX_NR_TIERS]; ANON_AND_FILE],
 }
 
+/// What is known of one tier of one type: pages that came back, of those that left or were spared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TierRate {
+    /// Refaulted.
+    pub refaulted: u64,
+    /// Evicted and protected.
+    pub total: u64,
+}
+
+/// By type and tier.
+pub type TierRates = [[TierRate; MAX_NR_TIERS]; ANON_AND_FILE];
+
 /// A refault rate and the weight it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate {
@@ -59,6 +71,16 @@ impl Controller {
             total: self.avg_total[t][tier] + self.evicted[t][tier] + self.protected[t][tier],
             gain,
         }
+    }
+
+    /// All that is compared, for who wants to see it.
+    pub(crate) fn rates(&self) -> TierRates {
+        LruType::ALL.map(|lru_type| {
+            core::array::from_fn(|tier| {
+                let Rate { refaulted, total, .. } = self.rate(lru_type, tier, 1);
+                TierRate { refaulted, total }
+            })
+        })
     }
 
     fn sum(&self, lru_type: LruType, gain: u64) -> Rate {

@@ -11,6 +11,7 @@ use core::fmt::Write;
 
 use alloc::string::String;
 
+use crate::controller::TierRates;
 use crate::lru::Lru;
 use crate::lruvec::Generations;
 use crate::types::{LruType, MemcgId, Nanos, NodeId, Seq};
@@ -27,6 +28,11 @@ impl Lru {
             write_generations(&mut text, &lruvec.mg, now);
         }
         text
+    }
+
+    /// Refault rates of a group's tiers, as its controller has them now.
+    pub fn tier_rates(&self, memcg: MemcgId, node: NodeId) -> TierRates {
+        self.lruvecs[self.lruvec_id(memcg, node).index()].mg.controller.rates()
     }
 }
 

@@ -53,6 +53,7 @@ mod workingset;
 
 pub use config::Config;
 pub use contig::Contig;
+pub use controller::{TierRate, TierRates};
 pub use folio::{Bit, FolioKind, Folios};
 pub use host::Host;
 pub use input::{Created, Input};

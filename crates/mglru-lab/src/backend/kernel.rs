@@ -130,6 +130,10 @@ impl Backend for Kernel {
         model
     }
 
+    fn default_jobs(&self) -> usize {
+        1
+    }
+
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
         Ok(Arc::new(self.ready(sections, variant)?))
     }

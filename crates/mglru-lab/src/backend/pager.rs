@@ -62,6 +62,10 @@ impl Backend for Pager {
         kinds.map(|(name, about)| (name.to_string(), about.to_string())).collect()
     }
 
+    fn default_jobs(&self) -> usize {
+        1
+    }
+
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
         let config = policy::config(&sections.reclaim, variant)?;
         let source = Source::parse(&sections.workload)?;

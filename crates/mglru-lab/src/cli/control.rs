@@ -39,7 +39,7 @@ pub(super) struct Args {
     step: Option<PathBuf>,
     #[command(flatten)]
     measuring: measure::Measure,
-    /// Runs at a time [default: one per CPU]
+    /// Runs at a time [default: one per CPU in the model, one guest when measuring]
     #[arg(
         long,
         value_name = "N",

@@ -38,7 +38,7 @@ pub(super) struct Args {
 /// How to run and where results go.
 #[derive(clap::Args)]
 pub(super) struct Output {
-    /// Runs at a time [default: one per CPU]
+    /// Runs at a time [default: one per CPU in the simulated machine, else one]
     #[arg(
         long,
         value_name = "N",
@@ -120,7 +120,7 @@ pub(super) fn report(
     let (mut store, found) = Store::open(dir, experiment)?;
     tell(&found);
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
-    let jobs = output.jobs.map_or_else(runner::default_jobs, usize::from);
+    let jobs = output.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
     let report = Report::new(&experiment.plan, experiment.backend, records);
     store::replace(&dir.join("report.html"), &render::html(&report))?;

@@ -20,7 +20,7 @@ use super::generations;
 use super::paced::Paced;
 use super::program::Program;
 use super::truth::Run;
-use crate::backend::{self, Job, Outcome, Progress};
+use crate::backend::{self, Backend, Job, Outcome, Progress};
 use crate::plan::Plan;
 use crate::policy;
 use crate::record::Metrics;
@@ -161,7 +161,9 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
         }
     }
     let hash = spec::hex(&text, 8);
-    let experiment = Experiment { plan: plan(), backend: "sim", hash, runs };
+    let backend: &dyn Backend = &backend::sim::Sim;
+    let (name, default_jobs) = (backend.name(), backend.default_jobs());
+    let experiment = Experiment { plan: plan(), backend: name, default_jobs, hash, runs };
     Prepared { experiment, jobs, left_out }
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use super::{CLUSTER, Handler, Touch, Why};
 use crate::account::{Account, Happened, PAGE_COST};
 use crate::arena::{Access, Arena, Backing};
+use crate::faults::Kind;
 use crate::pages::{Presence, Slot};
 use crate::store::{Queue, Store};
 use crate::swap::Loaded;
@@ -22,11 +23,18 @@ pub(super) struct Reading {
     nr_pages: u32,
     /// Of a page from the swap file.
     slot: Option<Slot>,
+    /// The page was evicted too early.
+    missed: bool,
     /// The program gave the page up meanwhile.
     dropped: bool,
 }
 
 impl Reading {
+    /// Who waits for it stalls.
+    pub(super) fn is_stall(&self) -> bool {
+        self.missed
+    }
+
     /// The program gave the page up.
     pub(super) fn is_dropped(&self) -> bool {
         self.dropped
@@ -76,19 +84,23 @@ impl Handler {
             return self.installer.install_zeros(touch);
         }
         arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        let stall = self.stall_here(touch.page);
         match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
             // The pool's copy would only take room: the page is all there is from now on.
             Loaded::Content => self.installer.install(touch.page, &self.page, Presence::Dirty),
             Loaded::ToRead(offset) => self.read_swap_file(arena, touch, slot, offset),
         }
+        self.end_stall(stall);
     }
 
     fn read_swap_file(&mut self, arena: &Arc<Arena>, touch: Touch, slot: Slot, offset: u64) {
         let Some(buffer) = self.ring.take() else { return self.wait_for_buffer(touch) };
         let file = arena.swap.file().expect("the slot is in the file");
         self.ring.read(file.as_fd(), buffer, PAGE, offset);
+        arena.account.note(Happened::Pswpin);
+        let (first, missed) = (touch.page, arena.is_missed(touch.page));
         let reading =
-            Reading { touch, first: touch.page, nr_pages: 1, slot: Some(slot), dropped: false };
+            Reading { touch, first, nr_pages: 1, slot: Some(slot), missed, dropped: false };
         self.reading[buffer.index()] = Some(reading);
     }
 
@@ -106,7 +118,8 @@ impl Handler {
         let (first, nr_pages) = (around.start, around.len() as u32);
         let offset = queue.base + self.arena.offset(first);
         self.ring.read(queue.fd, buffer, nr_pages as usize * PAGE, offset);
-        let reading = Reading { touch, first, nr_pages, slot: None, dropped: false };
+        let missed = self.arena.is_missed(touch.page);
+        let reading = Reading { touch, first, nr_pages, slot: None, missed, dropped: false };
         self.reading[buffer.index()] = Some(reading);
     }
 
@@ -116,10 +129,12 @@ impl Handler {
     }
 
     fn read_now(&mut self, store: &Arc<dyn Store>, touch: Touch) {
+        let stall = self.stall_here(touch.page);
         match store.read_at(self.arena.offset(touch.page), &mut self.page) {
             Ok(()) => self.installer.install(touch.page, &self.page, touch.presence()),
             Err(error) => self.installer.failed(touch.page, &error),
         }
+        self.end_stall(stall);
     }
 
     /// Locks and charges absent neighbours of a page: the run to read, which contains it.
@@ -164,6 +179,7 @@ impl Handler {
         }
         self.ring.give_back(buffer);
         self.installer.waiting.set_due();
+        self.served(Kind::Major, reading.touch);
     }
 
     /// What a read did not reach lies beyond the end: zeros. Swap must be what was written.

@@ -9,8 +9,8 @@ use crate::account::PAGE_COST;
 use crate::arena::{Arena, Event};
 use crate::pages::Presence;
 use crate::sys::direct::Buffer;
-use crate::sys::raw;
 use crate::sys::uffd::is_again;
+use crate::sys::{clock, raw};
 
 /// What installs the pages of one arena.
 pub(super) struct Installer {
@@ -44,7 +44,8 @@ impl Installer {
     /// Whoever waits for the page faults again: now, or once the heap's events are read.
     pub(super) fn try_again(&mut self, page: u32, error: &io::Error) {
         if is_again(error) {
-            self.waiting.add(Touch { page, write: false, protected: false }, Why::Change);
+            let since = clock::monotonic();
+            self.waiting.add(Touch { page, write: false, protected: false, since }, Why::Change);
             self.waiting.set_due();
         } else {
             self.wake(page);
@@ -65,7 +66,10 @@ impl Installer {
     /// Its marker keeps it protected.
     pub(super) fn install_unmapped(&mut self, page: u32, content: &[u8]) {
         match self.arena.memory.fill(self.arena.offset(page), content) {
-            Ok(()) => self.filled(page, Presence::Clean),
+            Ok(()) => {
+                self.unlock(page, Presence::Clean);
+                self.arena.post(Event::Joined, page);
+            }
             Err(_) => self.give_up(page),
         }
     }

@@ -43,6 +43,16 @@ impl Waiting {
         self.entries.is_empty()
     }
 
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How many wait for this.
+    pub(super) fn count(&self, why: Why) -> usize {
+        self.entries.iter().filter(|entry| entry.why == why).count()
+    }
+
     /// There is reason to look at them.
     pub(super) fn is_due(&self) -> bool {
         self.due && !self.entries.is_empty()

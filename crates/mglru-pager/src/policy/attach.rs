@@ -20,19 +20,60 @@ use crate::swap::Swap;
 /// Pages evicted at once on request.
 const PAGE_OUT: usize = 64;
 
+fn check_there(account: &Account) -> Result<(), PagerError> {
+    let gone = || PagerError::NoGroup(account.path.clone());
+    if account.is_removed() { Err(gone()) } else { Ok(()) }
+}
+
 impl Policy {
     /// A group below `parent`.
-    pub(crate) fn add_group(&mut self, parent: &Arc<Account>, path: String) -> Arc<Account> {
+    ///
+    /// # Errors
+    /// The parent was removed.
+    pub(crate) fn add_group(
+        &mut self,
+        parent: &Arc<Account>,
+        path: String,
+    ) -> Result<Arc<Account>, PagerError> {
+        check_there(parent)?;
         let now = self.world.clock.now();
         let memcg = self.lru.add_memcg(parent.memcg, now);
         let account = Arc::new(Account::new(path, memcg, Some(parent.clone())));
         self.world.accounts.push(account.clone());
-        account
+        Ok(account)
     }
 
-    /// All groups, the root first.
-    pub(crate) fn groups(&self) -> &[Arc<Account>] {
-        &self.world.accounts
+    /// The group of a path.
+    pub(crate) fn group(&self, path: &str) -> Option<Arc<Account>> {
+        self.groups().find(|group| group.path == path).cloned()
+    }
+
+    /// The groups directly below one.
+    pub(crate) fn children(&self, memcg: MemcgId) -> Vec<Arc<Account>> {
+        let above = |group: &&Arc<Account>| group.parent().is_some_and(|up| up.memcg == memcg);
+        self.groups().filter(above).cloned().collect()
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Arc<Account>> {
+        self.world.accounts.iter().filter(|group| !group.is_removed())
+    }
+
+    /// Takes a group away that nothing is left of.
+    ///
+    /// # Errors
+    /// It is the root, or has groups or mappings.
+    pub(crate) fn remove_group(&mut self, memcg: MemcgId) -> Result<(), PagerError> {
+        self.learn();
+        let account = self.account(memcg).clone();
+        let mapped = self.world.live().any(|a| Arc::ptr_eq(&a.arena.account, &account));
+        let busy = mapped || account.parent().is_none() || !self.children(memcg).is_empty();
+        if busy || account.is_removed() {
+            return Err(PagerError::Busy(account.path.clone()));
+        }
+        account.remove();
+        self.lru.offline_memcg(memcg);
+        self.lru.release_memcg(memcg);
+        Ok(())
     }
 
     /// A new arena; the caller starts its handler. (A thread is not started from here: under
@@ -47,6 +88,7 @@ impl Policy {
     ) -> Result<Arc<Arena>, PagerError> {
         let nr_pages = wanted.nr_pages;
         let (account, swap) = (self.account(memcg).clone(), self.swap().clone());
+        check_there(&account)?;
         let id = self.world.arenas.len() as u32;
         let policy = self.shared.wake.clone();
         let arena = Arc::new(Arena::new(id, wanted, account.clone(), swap, policy)?);
@@ -108,7 +150,10 @@ impl Policy {
             self.lru.remove(folio);
             self.lru.free_folio(folio);
         }
-        self.world.attached_mut(id).entries.clear(page);
+        let attached = self.world.attached_mut(id);
+        attached.entries.clear(page);
+        let arena = attached.arena.clone();
+        self.world.note_back(&arena, page, false);
     }
 
     /// Drops the content of a range: it reads as what its store holds, or as zeros.

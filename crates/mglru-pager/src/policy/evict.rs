@@ -135,10 +135,12 @@ impl World {
         }
         match self.swap.store(&self.page, &mut self.scratch) {
             Stored::Zeros => {
+                arena.account.note(Happened::SwpoutZero);
                 arena.account.uncharge_swap();
                 Outcome::Ready { wrote: true }
             }
             Stored::Pooled(slot, bytes) => {
+                arena.account.note(Happened::Zswpout);
                 arena.account.charge_anyway(bytes);
                 arena.pages.set_slot(page, slot);
                 Outcome::Ready { wrote: true }
@@ -156,6 +158,7 @@ impl World {
         let offset = self.swap.offset(slot).expect("the slot is in the file");
         let file = self.swap.file().expect("there is a file");
         if self.writer.write_swap(file, (arena.id, page, slot), offset, &self.page) {
+            arena.account.note(Happened::Pswpout);
             arena.pages.set_slot(page, slot);
             return Outcome::WriteQueued;
         }

@@ -95,6 +95,9 @@ impl Policy {
                 }
                 (Some(_), _) => {}
                 (None, Some(purpose)) => {
+                    if account.usage() > account.get(Setting::High) {
+                        account.note(Happened::High);
+                    }
                     self.mark_all_ran();
                     self.jobs.push(Job::new(account, purpose));
                 }
@@ -114,7 +117,7 @@ impl Policy {
     fn is_starved(&self, account: &Account) -> bool {
         self.world.live().any(|attached| {
             attached.arena.starved.load(Ordering::Acquire)
-                && attached.arena.account.ancestry().any(|a| std::ptr::eq(a, account))
+                && attached.arena.account.is_within(account)
         })
     }
 
@@ -196,7 +199,7 @@ impl Policy {
 
     /// Nothing can be reclaimed: faults that wait below this group fail.
     fn out_of_memory(&self, account: &Arc<Account>) {
-        if account.events(Happened::Oom) == 0 {
+        if account.note(Happened::Oom) == 0 {
             raw::say(&format!(
                 "{}: out of memory: {} bytes of memory.max {} are in use and swap takes no more; \
                  pages that find no room are SIGBUS (said once)",
@@ -205,10 +208,9 @@ impl Policy {
                 account.get(Setting::Max),
             ));
         }
-        account.note(Happened::Oom);
         for attached in self.world.live() {
             let arena = &attached.arena;
-            let below = arena.account.ancestry().any(|a| std::ptr::eq(a, &**account));
+            let below = arena.account.is_within(account);
             if below && arena.starved.swap(false, Ordering::AcqRel) {
                 arena.out_of_memory.store(true, Ordering::Release);
                 arena.wake.ring();

@@ -1,13 +1,19 @@
-//! What the policy can tell: counters, sizes, generations.
+//! What the policy can tell of a group: counters, sizes, generations, distances.
 
-use mglru::{Counters, MemcgId, Sizes};
+use std::sync::Arc;
 
+use mglru::{Counters, MemcgId, Sizes, TierRates};
+
+use super::distance::{CLASSES, Histogram};
 use super::{NODE, Policy};
+use crate::account::{Account, Happened};
+use crate::faults::{Durations, Kind};
+use crate::sys::PAGE;
 
-/// A group's counters and sizes at one moment.
+/// A group and those below it at one moment.
 #[derive(Clone, Debug)]
 pub struct GroupReport {
-    /// Event counts, descendants not included.
+    /// Event counts of the core.
     pub counters: Counters,
     /// Pages by list.
     pub sizes: Sizes,
@@ -15,19 +21,69 @@ pub struct GroupReport {
     pub file_dirty: u64,
     /// Pages being written.
     pub file_writeback: u64,
+    /// By [`Happened`].
+    pub events: [u64; Happened::ALL],
+    /// By [`Kind`].
+    pub faults: [Durations; Kind::ALL.len()],
+    /// How far away pages were that came back.
+    pub distances: Histogram,
+}
+
+impl GroupReport {
+    /// How often something happened.
+    pub fn event(&self, what: Happened) -> u64 {
+        self.events[what as usize]
+    }
+
+    /// How many faults of a kind there were.
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.faults[kind as usize].count()
+    }
+
+    /// Bytes that are in memory.
+    pub fn resident(&self) -> u64 {
+        let Sizes { inactive_anon, active_anon, inactive_file, active_file, unevictable } =
+            self.sizes;
+        (inactive_anon + active_anon + inactive_file + active_file + unevictable) * PAGE as u64
+    }
 }
 
 impl Policy {
-    /// What there is to say of a group.
+    /// What there is to say of a group, those below it included.
     pub(crate) fn report(&mut self, memcg: MemcgId) -> GroupReport {
         self.learn();
-        let (file_dirty, file_writeback) = self.lru.memcg_write(memcg);
-        GroupReport {
-            counters: self.lru.memcg_counters(memcg).clone(),
-            sizes: self.lru.sizes(memcg, NODE),
-            file_dirty,
-            file_writeback,
+        let mut report = GroupReport {
+            counters: Counters::default(),
+            sizes: Sizes::default(),
+            file_dirty: 0,
+            file_writeback: 0,
+            events: [0; Happened::ALL],
+            faults: [Durations::default(); Kind::ALL.len()],
+            distances: [0; CLASSES],
+        };
+        let top = self.account(memcg).clone();
+        for account in self.world.accounts.clone().iter().filter(|a| a.is_within(&top)) {
+            self.add_to(&mut report, account);
         }
+        report
+    }
+
+    fn add_to(&mut self, report: &mut GroupReport, account: &Arc<Account>) {
+        let memcg = account.memcg;
+        report.counters.add(self.lru.memcg_counters(memcg));
+        let sizes = self.lru.sizes(memcg, NODE);
+        report.sizes.inactive_anon += sizes.inactive_anon;
+        report.sizes.active_anon += sizes.active_anon;
+        report.sizes.inactive_file += sizes.inactive_file;
+        report.sizes.active_file += sizes.active_file;
+        report.sizes.unevictable += sizes.unevictable;
+        let (file_dirty, file_writeback) = self.lru.memcg_write(memcg);
+        report.file_dirty += file_dirty;
+        report.file_writeback += file_writeback;
+        report.events.iter_mut().zip(account.all_events()).for_each(|(sum, n)| *sum += n);
+        account.faults.add_to(&mut report.faults);
+        let distances = &self.world.distances.of(memcg).histogram;
+        report.distances.iter_mut().zip(distances).for_each(|(sum, n)| *sum += n);
     }
 
     /// The generations of a group in the layout of the kernel's lru_gen file.
@@ -35,6 +91,12 @@ impl Policy {
         self.learn();
         let now = self.world.clock.now();
         self.lru.dump(memcg, &self.account(memcg).path, now)
+    }
+
+    /// What the controller compares: evicted and refaulted pages of each type and tier.
+    pub(crate) fn tier_rates(&mut self, memcg: MemcgId) -> TierRates {
+        self.learn();
+        self.lru.tier_rates(memcg, NODE)
     }
 
     /// Makes a new generation of a group, as lru_gen's `+` does.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mglru::host::{
     Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, Window,
@@ -12,10 +13,11 @@ use mglru::host::{
 use mglru::{FolioId, FolioKind, Folios, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
 use super::ZONE;
+use super::distance::AllDistances;
 use super::entries::Entries;
 use super::evict::Victim;
 use super::writeback::Writer;
-use crate::account::{Account, NO_LIMIT, Setting};
+use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
 use crate::arena::{Access, Arena};
 use crate::swap::Swap;
 use crate::sys::PAGE;
@@ -60,6 +62,7 @@ pub(super) struct World {
     /// Dirty file pages that reclaim met: (arena, page).
     pub(super) met_dirty: Vec<(u32, u32)>,
     pub(super) victims: Vec<Victim>,
+    pub(super) distances: AllDistances,
     pub(super) page: Buffer,
     pub(super) scratch: Vec<u8>,
     /// Charged for the unused parts of the pool's chunks, bytes.
@@ -80,6 +83,7 @@ impl World {
             staged: VecDeque::new(),
             met_dirty: Vec::new(),
             victims: Vec::new(),
+            distances: AllDistances::default(),
             page: Buffer::new(PAGE)?,
             scratch: Vec::with_capacity(2 * PAGE),
             slack: 0,
@@ -105,6 +109,25 @@ impl World {
         root.charge_anyway(now.saturating_sub(self.slack));
         root.uncharge(self.slack.saturating_sub(now));
         self.slack = now;
+    }
+
+    /// Numbers the eviction of a page, and says anew what counts as recent.
+    fn note_evicted(&mut self, id: u32, page: u32) {
+        let arena = self.attached(id).arena.clone();
+        let distances = self.distances.of(arena.account.memcg);
+        arena.set_evicted(page, distances.evict());
+        if distances.is_new_epoch() {
+            let recent = distances.recent(arena.account.usage() / PAGE_COST);
+            arena.account.recent.store(recent, Ordering::Release);
+        }
+    }
+
+    /// A page is no longer away; `used`: because it was touched.
+    pub(super) fn note_back(&mut self, arena: &Arena, page: u32, used: bool) {
+        let number = arena.set_evicted(page, 0);
+        if number != 0 {
+            self.distances.of(arena.account.memcg).come_back(number, used);
+        }
     }
 
     pub(super) fn has_stores(&self) -> bool {
@@ -136,6 +159,10 @@ impl Host for World {
             swappiness: account.swappiness(),
             swap_left: pages(account.swap_room()).min(self.swap.free_pages()),
         }
+    }
+
+    fn breached_low(&mut self, memcg: MemcgId) {
+        self.accounts[memcg.index()].note(Happened::Low);
     }
 
     /// The budget is the one zone; its watermarks are those of the background reserve.
@@ -205,6 +232,7 @@ impl Host for World {
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
         let [id, page] = folios[folio].owner;
         self.attached_mut(id).entries.set_shadow(page, shadow);
+        self.note_evicted(id, page);
     }
 
     /// What reclaim met dirty is written next; there is nobody to wake.

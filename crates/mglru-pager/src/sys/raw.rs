@@ -78,6 +78,28 @@ pub fn write(fd: BorrowedFd<'_>, content: &[u8]) -> io::Result<usize> {
     answer(unsafe { libc::syscall(libc::SYS_write, fd.as_raw_fd(), start, len) })
 }
 
+/// The names in an open folder.
+pub fn entries(folder: BorrowedFd<'_>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    /// Of an entry: its number, the next one's place, its length and type.
+    const HEAD: usize = 19;
+    let mut buffer = [0u8; 4096];
+    loop {
+        let (start, len) = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: the buffer is `len` long.
+        let got = unsafe { libc::syscall(libc::SYS_getdents64, folder.as_raw_fd(), start, len) };
+        let mut rest = &buffer[..answer(got)?];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        while rest.len() > HEAD {
+            let len = usize::from(u16::from_ne_bytes([rest[16], rest[17]]));
+            let name = rest[HEAD..len].split(|&byte| byte == 0).next();
+            each(name.unwrap_or_default());
+            rest = &rest[len..];
+        }
+    }
+}
+
 /// Says something to whoever runs the program.
 pub fn say(text: &str) {
     let line = format!("mglru-pager: {text}\n");

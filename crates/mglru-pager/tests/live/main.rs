@@ -5,6 +5,7 @@
 
 mod durability;
 mod faults;
+mod files;
 mod groups;
 mod heap;
 mod killed;

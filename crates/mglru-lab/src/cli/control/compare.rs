@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(
     let (mut store, found) = Store::open(&dir, experiment)?;
     crate::cli::run::tell(&found);
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
-    let jobs = jobs.map_or_else(runner::default_jobs, usize::from);
+    let jobs = jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
     let verdicts = Verdicts::new(&prepared.jobs, &records, &prepared.left_out);
     let status = u8::from(verdicts.wrong().next().is_some());

@@ -17,7 +17,6 @@ use crate::cli::Answer;
 use crate::control::program::Program;
 use crate::control::truth::Run;
 use crate::error::Error;
-use crate::runner;
 use crate::variant::Variant;
 
 /// Memory of the measuring guest where a line does not say, MiB.
@@ -80,7 +79,7 @@ pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> An
             }
         }
     }
-    let jobs = jobs.map_or_else(runner::default_jobs, usize::from);
+    let jobs = jobs.map_or(1, usize::from);
     measure(&lines, out, jobs)?;
     let (done, kept, out) = (lines.len(), have.len(), out.display());
     let left_out = format!("{skipped} skipped: nothing that a guest can repeat");

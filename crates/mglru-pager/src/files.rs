@@ -1,0 +1,151 @@
+//! What a group answers under cgroup v2's file names, and lru_gen: one table of names with how
+//! each is read and written. Whatever shows groups to the outside goes through it.
+
+mod metrics;
+mod stat;
+mod value;
+
+use crate::error::PagerError;
+use crate::group::{Group, Limit};
+
+use value::{limit_text, parse_limit, parse_number};
+
+type Read = fn(&Group) -> Result<String, PagerError>;
+type Write = fn(&Group, &str) -> Result<(), PagerError>;
+
+/// One file of a group.
+#[derive(Clone, Copy)]
+pub struct GroupFile {
+    /// Its name.
+    pub name: &'static str,
+    read: Option<Read>,
+    write: Option<Write>,
+}
+
+impl GroupFile {
+    /// Can it be read?
+    pub fn is_readable(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Can it be written?
+    pub fn is_writable(&self) -> bool {
+        self.write.is_some()
+    }
+}
+
+const fn shown(name: &'static str, read: Read) -> GroupFile {
+    GroupFile { name, read: Some(read), write: None }
+}
+
+const fn set(name: &'static str, read: Read, write: Write) -> GroupFile {
+    GroupFile { name, read: Some(read), write: Some(write) }
+}
+
+macro_rules! limit {
+    ($name:literal, $limit:expr) => {
+        set(
+            $name,
+            |group| Ok(limit_text(group.limit($limit))),
+            |group, text| group.change_limit($limit, parse_limit($name, text)?),
+        )
+    };
+}
+
+const FILES: &[GroupFile] = &[
+    shown("cgroup.controllers", |_| Ok("memory\n".into())),
+    shown("cgroup.procs", |_| Ok(format!("{}\n", std::process::id()))),
+    shown("cgroup.subtree_control", |_| Ok("memory\n".into())),
+    set("lru_gen", Group::lru_gen, lru_gen),
+    shown("memory.current", |group| Ok(format!("{}\n", group.current()))),
+    shown("memory.events", |group| stat::events(group, stat::EVENTS)),
+    limit!("memory.high", Limit::High),
+    limit!("memory.low", Limit::Low),
+    limit!("memory.max", Limit::Max),
+    limit!("memory.min", Limit::Min),
+    shown("memory.peak", |group| Ok(format!("{}\n", group.peak()))),
+    shown("memory.pressure", |group| Ok(group.pressure())),
+    GroupFile { name: "memory.reclaim", read: None, write: Some(reclaim) },
+    shown("memory.stat", stat::memory),
+    shown("memory.swap.current", |group| Ok(format!("{}\n", group.swap_current()))),
+    shown("memory.swap.events", |group| stat::events(group, stat::SWAP_EVENTS)),
+    limit!("memory.swap.max", Limit::SwapMax),
+    set("memory.swappiness", |group| Ok(format!("{}\n", group.swappiness())), swappiness),
+    shown("mglru.distances", metrics::distances),
+    shown("mglru.faults", metrics::faults),
+    shown("mglru.tiers", metrics::tiers),
+];
+
+/// All files of a group, in the order of their names.
+pub fn files() -> &'static [GroupFile] {
+    FILES
+}
+
+fn file(name: &str) -> Result<&'static GroupFile, PagerError> {
+    let found = FILES.iter().find(|file| file.name == name);
+    found.ok_or_else(|| PagerError::NoFile(name.into()))
+}
+
+impl Group {
+    /// The text of one of its [`files`].
+    ///
+    /// # Errors
+    /// There is no such file, it cannot be read, or the pager has stopped.
+    pub fn read(&self, name: &str) -> Result<String, PagerError> {
+        let read = file(name)?.read.ok_or_else(|| PagerError::FileAccess(name.into()))?;
+        read(self)
+    }
+
+    /// Writes one of its [`files`].
+    ///
+    /// # Errors
+    /// There is no such file, it cannot be written, or not with this text.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), PagerError> {
+        let write = file(name)?.write.ok_or_else(|| PagerError::FileAccess(name.into()))?;
+        write(self, text.trim())
+    }
+}
+
+fn swappiness(group: &Group, text: &str) -> Result<(), PagerError> {
+    group.set_swappiness(parse_number("memory.swappiness", text, 200)? as u8)
+}
+
+/// `SIZE [swappiness=N]`. As the kernel has it, less than was asked for is an error.
+fn reclaim(group: &Group, text: &str) -> Result<(), PagerError> {
+    const NAME: &str = "memory.reclaim";
+    let bad = || PagerError::Value { file: NAME, text: text.into() };
+    let mut words = text.split_whitespace();
+    let bytes = parse_limit(NAME, words.next().unwrap_or_default())?.ok_or_else(bad)?;
+    let swappiness = match words.next() {
+        None => None,
+        Some(word) => {
+            let number = word.strip_prefix("swappiness=").ok_or_else(bad)?;
+            Some(parse_number(NAME, number, 200)? as u8)
+        }
+    };
+    if words.next().is_some() {
+        return Err(bad());
+    }
+    let got = group.reclaim_with(bytes, swappiness)?;
+    if got < bytes { Err(PagerError::Reclaimed { got, wanted: bytes }) } else { Ok(()) }
+}
+
+/// `+ [MEMCG NODE SEQ …]`: a new generation, as in the kernel's debugfs file.
+fn lru_gen(group: &Group, text: &str) -> Result<(), PagerError> {
+    if text.split_whitespace().next() != Some("+") {
+        return Err(PagerError::Value { file: "lru_gen", text: text.into() });
+    }
+    group.age().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order_and_every_file_does_something() {
+        assert!(FILES.windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(FILES.iter().all(|file| file.is_readable() || file.is_writable()));
+        assert!(matches!(file("memory.maxx"), Err(PagerError::NoFile(_))));
+    }
+}
