@@ -3,6 +3,7 @@
 //!
 //! The kernel's message is a hint; the page's state, under its lock, decides.
 
+mod ahead;
 mod fill;
 mod heap;
 mod install;
@@ -26,6 +27,7 @@ use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
 use crate::sys::{clock, thread, wake};
 
+use ahead::Ahead;
 use fill::Reading;
 use install::Installer;
 use waiting::{Waiting, Why};
@@ -64,6 +66,7 @@ struct Handler {
     reading: Vec<Option<Reading>>,
     /// Faults of which it is known that their threads stall.
     stalled: u32,
+    ahead: Ahead,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -87,6 +90,7 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
         ring: Ring::new(DEPTH, read_bytes(&arena))?,
         reading: (0..DEPTH).map(|_| None).collect(),
         stalled: 0,
+        ahead: Ahead::default(),
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,

@@ -19,7 +19,8 @@ use crate::sys::PAGE;
 /// How a mapping or a part of it will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Neighbours of a missing page are read with it. The whole mapping.
+    /// Neighbours of a missing page are read with it, those of a swapped one where misses follow
+    /// each other. The whole mapping.
     Normal,
     /// They are not. The whole mapping.
     Random,
