@@ -120,6 +120,12 @@ impl Handler {
             }
         }
         self.set_stalled(0);
+        // Nobody faults any more, but slots would stay taken for ever.
+        for note in self.arena.notes.iter().flat_map(Notes::take) {
+            if let Note::Free(slot) = note {
+                self.arena.free_slot(slot);
+            }
+        }
     }
 
     /// Takes what has come. While the program forks it goes on reading: one message is the fork's,

@@ -237,7 +237,8 @@ pub struct Pin<'a> {
 }
 
 impl Pin<'_> {
-    /// Keeps the pages beyond the life of this, until [`MappingMut::unpin_range`].
+    /// Keeps the pages beyond the life of this, until
+    /// [`MappingMut::unpin_range`](crate::MappingMut::unpin_range).
     pub fn keep(self) {
         std::mem::forget(self);
     }

@@ -22,6 +22,9 @@ use crate::sys::{PAGE, clock, raw};
 const ARENAS: usize = 256;
 /// Notes that an arena has room for; who finds none waits for the handler to read them.
 const NOTES: usize = 256;
+/// Notes that wake the handler: at most 64 slots, 256 KiB of the pool, are freed later than they
+/// could be.
+const SOME: usize = 64;
 /// How long a thread waits for the handler before it faults again: a note that was overtaken by
 /// an eviction is repeated then.
 const WAIT: (u32, Duration) = (20, Duration::from_millis(5));
@@ -92,15 +95,21 @@ impl Default for Notes {
 }
 
 impl Notes {
+    /// The handler is woken for a fault; the rest can wait until there is some of it.
     fn leave(&self, note: Note, arena: &Arena) {
         let taken = |word: &AtomicU64| {
             word.compare_exchange(0, note.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        while !self.words.iter().any(taken) {
-            arena.wake.ring();
+        let nth = loop {
+            match self.words.iter().position(taken) {
+                Some(nth) => break nth,
+                None => arena.wake.ring(),
+            }
             std::thread::yield_now();
+        };
+        if nth >= SOME || matches!(note, Note::Touched(..)) {
+            arena.wake.ring();
         }
-        arena.wake.ring();
     }
 
     /// Takes what was left.
