@@ -181,19 +181,14 @@ impl Account {
         self.swappiness.store(swappiness.min(200), Ordering::Relaxed);
     }
 
-    /// How often a thing happened.
-    pub fn events(&self, what: Happened) -> u64 {
-        self.events[what as usize].load(Ordering::Relaxed)
-    }
-
     /// How often each thing happened.
     pub fn all_events(&self) -> impl Iterator<Item = u64> + '_ {
         self.events.iter().map(|event| event.load(Ordering::Relaxed))
     }
 
-    /// It happened.
-    pub fn note(&self, what: Happened) {
-        self.events[what as usize].fetch_add(1, Ordering::Relaxed);
+    /// It happened; how often before.
+    pub fn note(&self, what: Happened) -> u64 {
+        self.events[what as usize].fetch_add(1, Ordering::Relaxed)
     }
 
     /// Room left for pages of faults below this group's own `memory.max`, bytes.

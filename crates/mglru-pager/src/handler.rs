@@ -3,6 +3,7 @@
 //!
 //! The kernel's message is a hint; the page's state, under its lock, decides.
 
+mod ahead;
 mod fill;
 mod heap;
 mod install;
@@ -27,6 +28,7 @@ use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
 use crate::sys::{clock, thread, wake};
 
+use ahead::Ahead;
 use fill::Reading;
 use install::Installer;
 use waiting::{Waiting, Why};
@@ -69,6 +71,7 @@ struct Handler {
     stalled: u32,
     /// When the last fault began that was said to be stuck, ns.
     told: u64,
+    ahead: Ahead,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -99,6 +102,7 @@ pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
         reading: (0..depth(&arena)).map(|_| None).collect(),
         stalled: 0,
         told: 0,
+        ahead: Ahead::default(),
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -132,6 +136,12 @@ impl Handler {
             }
         }
         self.set_stalled(0);
+        // Nobody faults any more, but slots would stay taken for ever.
+        for note in self.arena.notes.iter().flat_map(Notes::take) {
+            if let Note::Free(slot) = note {
+                self.arena.free_slot(slot);
+            }
+        }
     }
 
     /// Takes what has come. While the program forks it goes on reading: one message is the fork's,

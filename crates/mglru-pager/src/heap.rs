@@ -36,8 +36,8 @@ impl Group {
     /// Functions given to `pthread_atfork` before the first heap was made must not touch heaps.
     ///
     /// # Errors
-    /// The pager's faults are served by SIGBUS, the kernel has no `UFFDIO_MOVE` (Linux 6.8) or reports no forks (CAP_SYS_PTRACE), or there
-    /// is no room.
+    /// The pager's faults are served by SIGBUS, the kernel has no `UFFDIO_MOVE` (Linux 6.8) or
+    /// reports no forks (CAP_SYS_PTRACE), or there is no room.
     pub fn heap(&self, reserve: usize, fork: ForkPolicy) -> Result<Heap, PagerError> {
         if self.inner().faults == FaultEngine::Sigbus {
             return Err(PagerError::Unsupported("heaps with FaultEngine::Sigbus"));

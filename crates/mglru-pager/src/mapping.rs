@@ -19,7 +19,8 @@ use crate::sys::PAGE;
 /// How a mapping or a part of it will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Neighbours of a missing page are read with it. The whole mapping.
+    /// Neighbours of a missing page are read with it, those of a swapped one where misses follow
+    /// each other. The whole mapping.
     Normal,
     /// They are not. The whole mapping.
     Random,
@@ -243,7 +244,8 @@ pub struct Pin<'a> {
 }
 
 impl Pin<'_> {
-    /// Keeps the pages beyond the life of this, until [`MappingMut::unpin_range`].
+    /// Keeps the pages beyond the life of this, until
+    /// [`MappingMut::unpin_range`](crate::MappingMut::unpin_range).
     pub fn keep(self) {
         std::mem::forget(self);
     }

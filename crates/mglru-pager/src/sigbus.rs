@@ -13,14 +13,18 @@ use std::time::Duration;
 use crate::account::PAGE_COST;
 use crate::arena::{Arena, Backing, Event};
 use crate::error::PagerError;
+use crate::faults::Kind;
 use crate::pages::{Presence, Slot};
 use crate::sys::signal::{self, Bus};
-use crate::sys::{PAGE, raw};
+use crate::sys::{PAGE, clock, raw};
 
 /// Arenas at a time whose faults are signalled.
 const ARENAS: usize = 256;
 /// Notes that an arena has room for; who finds none waits for the handler to read them.
 const NOTES: usize = 256;
+/// Notes that wake the handler: at most 64 slots, 256 KiB of the pool, are freed later than they
+/// could be.
+const SOME: usize = 64;
 /// How long a thread waits for the handler before it faults again: a note that was overtaken by
 /// an eviction is repeated then.
 const WAIT: (u32, Duration) = (20, Duration::from_millis(5));
@@ -93,15 +97,21 @@ impl Default for Notes {
 }
 
 impl Notes {
+    /// The handler is woken for a fault; the rest can wait until there is some of it.
     fn leave(&self, note: Note, arena: &Arena) {
         let taken = |word: &AtomicU64| {
             word.compare_exchange(0, note.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        while !self.words.iter().any(taken) {
-            arena.ring_handlers();
+        let nth = loop {
+            match self.words.iter().position(taken) {
+                Some(nth) => break nth,
+                None => arena.ring_handlers(),
+            }
             std::thread::yield_now();
+        };
+        if nth >= SOME || matches!(note, Note::Touched(..)) {
+            arena.ring_handlers();
         }
-        arena.ring_handlers();
     }
 
     /// Takes what was left.
@@ -178,9 +188,15 @@ fn serve_of(arena: &Arena, bus: Bus) -> bool {
 /// Makes a page present, and writable for a store, or leaves that to the handler and waits a
 /// while. False: it is lost.
 pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
+    let since = clock::monotonic();
     let Some(presence) = arena.pages.try_lock(page) else { return left(arena, page, store) };
     // Who does not say whether it stored, and finds the page there, stored.
     let stored = store.unwrap_or(presence.is_mapped());
+    let kind = match (presence, arena.pages.slot(page)) {
+        (Presence::Absent, 0) => Kind::Minor,
+        (Presence::Absent, _) => Kind::Zswap,
+        _ => Kind::Protect,
+    };
     let (after, event) = match presence {
         Presence::Absent => match fill(arena, page, stored) {
             Some(filled) => (filled, Some(Event::Filled)),
@@ -195,6 +211,7 @@ pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
     }
     if let Some(event) = event {
         post(arena, event, page);
+        arena.account.faults.note(kind, clock::monotonic().saturating_sub(since));
     }
     if after == Presence::Absent { left(arena, page, store) } else { after.is_resident() }
 }
@@ -296,6 +313,7 @@ mod tests {
             Note::Happened(Event::Filled, 7),
             Note::Happened(Event::Dirtied, 8),
             Note::Happened(Event::Dropped, 9),
+            Note::Happened(Event::Joined, 10),
             Note::Free(1),
         ] {
             assert_eq!(Note::of(note.word()), Some(note));

@@ -62,7 +62,7 @@ static mglru_group *groups(mglru_pager *pager)
     IS(EINVAL, mglru_root(NULL, &root));
     IS(0, mglru_root(pager, &root));
     IS(0, mglru_group_create(root, "table", &group));
-    IS(EINVAL, mglru_group_create(root, "table", &twin));
+    IS(EEXIST, mglru_group_create(root, "table", &twin));
     TRUE(twin == NULL && says("`/table` is not a new group's name"));
     IS(EINVAL, mglru_group_create(root, "\xff", &twin));
     IS(0, mglru_group_get(group, "memory.max", &value));

@@ -203,8 +203,8 @@ impl Table {
         let beyond = offset + len > managed.map.len().next_multiple_of(PAGE);
         let cut = managed.is_cut(&(offset..offset + len));
         if writable && !managed.writable || beyond || cut {
-            let what = "a managed file was mapped again: longer, for writing, or where a part of it \
-                        was unmapped";
+            let what = "a managed file was mapped again: longer, for writing, or where a part was \
+                        unmapped";
             say(what, &std::io::Error::from_raw_os_error(libc::EBUSY));
             return Mapped::Refused(libc::EBUSY);
         }

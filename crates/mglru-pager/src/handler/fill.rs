@@ -92,7 +92,10 @@ impl Handler {
         let stall = self.stall_here(touch.page);
         match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
             // The pool's copy would only take room: the page is all there is from now on.
-            Loaded::Content => self.installer.install(touch.page, &self.page, Presence::Dirty),
+            Loaded::Content => {
+                self.installer.install(touch.page, &self.page, Presence::Dirty);
+                self.swap_ahead(touch.page);
+            }
             Loaded::ToRead(offset) => self.read_swap_file(arena, touch, slot, offset),
         }
         self.end_stall(stall);
@@ -158,7 +161,7 @@ impl Handler {
     }
 
     /// Takes a neighbour into the read, if it is absent and there is plenty of room.
-    fn join(&mut self, page: u32) -> bool {
+    pub(super) fn join(&mut self, page: u32) -> bool {
         let account = self.arena.account.clone();
         if account.ancestry().any(|a| a.usage() + PAGE_COST > a.background_from()) {
             return false;

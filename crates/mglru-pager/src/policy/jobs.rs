@@ -199,7 +199,7 @@ impl Policy {
 
     /// Nothing can be reclaimed: faults that wait below this group fail.
     fn out_of_memory(&self, account: &Arc<Account>) {
-        if account.events(Happened::Oom) == 0 {
+        if account.note(Happened::Oom) == 0 {
             raw::say(&format!(
                 "{}: out of memory: {} bytes of memory.max {} are in use and swap takes no more; \
                  pages that find no room are SIGBUS (said once)",
@@ -208,7 +208,6 @@ impl Policy {
                 account.get(Setting::Max),
             ));
         }
-        account.note(Happened::Oom);
         for attached in self.world.live() {
             let arena = &attached.arena;
             let below = arena.account.is_within(account);

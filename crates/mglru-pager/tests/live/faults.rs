@@ -143,3 +143,32 @@ fn pinned_pages_stay() {
     assert_eq!(map.resident().unwrap(), 0);
     assert_eq!(scan(&map), 7 * (MIB / PAGE) as u64);
 }
+
+#[test]
+fn swapped_pages_come_together_where_they_are_used_in_turn() {
+    let Some(pager) = pager(32 * MIB) else { return };
+    let mut map = pager.root().map_anon(4 * MIB).unwrap();
+    let pages = 4 * MIB / PAGE;
+    let scan = |map: &mglru_pager::MappingMut, version: u32| {
+        // Who stored the last page goes on a moment before the policy is told of it.
+        while map.resident().unwrap() > 0 {
+            map.advise(Advice::PageOut).unwrap();
+        }
+        let before = map.stat();
+        (0..pages).for_each(|p| assert!(map[p * PAGE..][..PAGE] == pattern(p, version), "{p}"));
+        let now = map.stat();
+        (now.major - before.major, now.read_around - before.read_around)
+    };
+    (0..pages).for_each(|p| map[p * PAGE..][..PAGE].copy_from_slice(&pattern(p, 1)));
+    let together = |(major, around): (u64, u64)| {
+        assert_eq!(major + around, pages as u64);
+        assert!(around > 14 * major, "{around} with {major}");
+    };
+    together(scan(&map, 1));
+    // What came along and is stored to is newer than its slot.
+    (0..pages).for_each(|p| map[p * PAGE..][..PAGE].copy_from_slice(&pattern(p, 2)));
+    together(scan(&map, 2));
+    map.advise(Advice::Random).unwrap();
+    assert_eq!(scan(&map, 2), (pages as u64, 0), "not where it was advised against");
+    pager.check().unwrap();
+}
