@@ -23,10 +23,11 @@ pub(super) struct Installer {
 
 impl Installer {
     /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
-    /// state is set first: who was woken may ask at once for its store to be flushed.
+    /// state is set and told first: who was woken may ask at once for its store to be flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
         let protect = presence == Presence::Clean;
         self.arena.pages.set(page, presence);
+        self.arena.post(Event::Filled, page);
         match self.arena.uffd.copy(self.arena.view.address(page), content, protect) {
             Ok(()) => self.filled(page, presence),
             Err(error) => self.not_installed(page, &error),
@@ -38,9 +39,12 @@ impl Installer {
     fn not_installed(&mut self, page: u32, error: &io::Error) {
         if self.arena.is_heap() {
             self.give_up(page);
-            return self.try_again(page, error);
+            self.try_again(page, error);
+        } else {
+            self.failed(page, error);
         }
-        self.failed(page, error);
+        // Of the page that is absent by now the policy was told already.
+        self.arena.post(Event::Dropped, page);
     }
 
     /// Whoever waits for the page faults again: now, or once the heap's events are read.
@@ -57,6 +61,7 @@ impl Installer {
     pub(super) fn install_zeros(&mut self, touch: Touch) {
         let Touch { page, write, .. } = touch;
         self.arena.pages.set(page, touch.presence());
+        self.arena.post(Event::Filled, page);
         match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {
             Ok(()) => self.filled(page, touch.presence()),
             Err(error) => self.not_installed(page, &error),
@@ -67,7 +72,10 @@ impl Installer {
     /// Its marker keeps it protected.
     pub(super) fn install_unmapped(&mut self, page: u32, content: &[u8]) {
         match self.arena.memory.fill(self.arena.offset(page), content) {
-            Ok(()) => self.filled(page, Presence::Clean),
+            Ok(()) => {
+                self.filled(page, Presence::Clean);
+                self.arena.post(Event::Filled, page);
+            }
             Err(_) => self.give_up(page),
         }
     }
@@ -78,7 +86,6 @@ impl Installer {
             self.arena.free_slot(self.arena.pages.set_slot(page, 0));
         }
         self.unlock(page, presence);
-        self.arena.post(Event::Filled, page);
     }
 
     /// The locked, charged page stays absent after all.
