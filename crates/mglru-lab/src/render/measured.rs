@@ -53,6 +53,10 @@ mod tests {
             behind: "why".into(),
         };
         let told = Measured { findings: vec![finding], processors: 2, load: [0.5, 1.0] };
-        insta::assert_snapshot!(super::measured(&told), @"");
+        let text = super::measured(&told);
+        let row = text.lines().find(|line| line.contains("MISSED")).unwrap();
+        let cells: Vec<&str> = row.split('|').map(str::trim).filter(|c| !c.is_empty()).collect();
+        assert_eq!(cells, ["ratio", "0.846", "[0.5, 1.25]", "6", ">= 1.15", "MISSED", "why"]);
+        assert!(text.ends_with("load of the 2 processors: 0.5 before, 1 after\n0 met, 1 missed\n"));
     }
 }

@@ -23,10 +23,11 @@ pub(super) struct Installer {
 
 impl Installer {
     /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
-    /// state is set first: who was woken may ask at once for its store to be flushed.
+    /// state is set and told first: who was woken may ask at once for its store to be flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
         let protect = presence == Presence::Clean;
         self.arena.pages.set(page, presence);
+        self.arena.post(Event::Filled, page);
         match self.arena.uffd.copy(self.arena.view.address(page), content, protect) {
             Ok(()) => self.filled(page, presence),
             Err(error) => self.not_installed(page, &error),
@@ -38,9 +39,12 @@ impl Installer {
     fn not_installed(&mut self, page: u32, error: &io::Error) {
         if self.arena.is_heap() {
             self.give_up(page);
-            return self.try_again(page, error);
+            self.try_again(page, error);
+        } else {
+            self.failed(page, error);
         }
-        self.failed(page, error);
+        // Of the page that is absent by now the policy was told already.
+        self.arena.post(Event::Dropped, page);
     }
 
     /// Whoever waits for the page faults again: now, or once the heap's events are read.
@@ -58,6 +62,7 @@ impl Installer {
     pub(super) fn install_zeros(&mut self, touch: Touch) {
         let Touch { page, write, .. } = touch;
         self.arena.pages.set(page, touch.presence());
+        self.arena.post(Event::Filled, page);
         match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {
             Ok(()) => self.filled(page, touch.presence()),
             Err(error) => self.not_installed(page, &error),
@@ -82,7 +87,6 @@ impl Installer {
             self.arena.free_slot(self.arena.pages.set_slot(page, 0));
         }
         self.unlock(page, presence);
-        self.arena.post(Event::Filled, page);
     }
 
     /// The locked, charged page stays absent after all.
