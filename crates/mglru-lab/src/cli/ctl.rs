@@ -133,10 +133,9 @@ pub(super) fn run(args: &Args) -> Answer {
     Ok((text, 0))
 }
 
-/// A request that is no more than that; a refusal names the group and the file.
+/// A request that is no more than that: what, the group, and the rest. A refusal names the group.
 fn ask(pager: &Running, fields: &[&str]) -> Result<String, Error> {
-    let named: Vec<&str> = fields[1..].iter().take(2).copied().collect();
-    pager.call()?.ask(fields).map_err(|error| told(named.join(" "), &error))
+    pager.call()?.ask(fields).map_err(|error| told(fields[1], &error))
 }
 
 fn pagers(choice: &Choice) -> Result<String, Error> {

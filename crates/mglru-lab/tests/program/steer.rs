@@ -120,11 +120,11 @@ fn a_running_program_is_read_and_steered() {
     let refused = |args: &[&str]| program.refused(args);
     assert_eq!(
         refused(&["ctl", "set", "memory.max", "lots"]),
-        "/ memory.max: memory.max: `lots` is not a value"
+        "/: memory.max: `lots` is not a value"
     );
     assert_eq!(
         refused(&["ctl", "get", "memory.maxx"]),
-        "/ memory.maxx: there is no file `memory.maxx` in a group"
+        "/: there is no file `memory.maxx` in a group"
     );
     assert_eq!(refused(&["ctl", "rmdir", "/side"]), "/side: there is no group `/side`");
     assert!(refused(&["ctl", "--pid", "1", "get", "memory.max"]).contains("1.sock: "));
