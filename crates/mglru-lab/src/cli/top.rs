@@ -161,7 +161,8 @@ impl Screen {
     }
 
     fn draw(&self, text: &str) -> std::io::Result<()> {
-        let (_, lines) = terminal::size()?;
+        // A terminal that does not know its size says 0.
+        let lines = Some(terminal::size()?.1).filter(|&lines| lines > 0).unwrap_or(24);
         let mut out = std::io::stdout().lock();
         execute!(out, terminal::Clear(ClearType::All), cursor::MoveTo(0, 0))?;
         let shown = text.lines().take(usize::from(lines).saturating_sub(1));
