@@ -27,13 +27,20 @@ const CHANGE: Duration = Duration::from_millis(200);
 const FORKS: &str = r#"
 my ($end, $n, $len) = (time + shift, 4000, 16384);
 my (@all, @version); my ($checked, $wrong) = (0, 0);
-sub text { my ($i, $v) = @_; my $s = pack("VV", $i * 2654435761 % 4294967296, $v * 40503); $s x ($len / 8) }
+sub text {
+    my ($i, $v) = @_;
+    pack("VV", $i * 2654435761 % 4294967296, $v * 40503) x ($len / 8)
+}
 sub bad { my $bad = 0; for my $i (@_) { $bad++ if $all[$i] ne text($i, $version[$i]) } $bad }
 for my $i (0 .. $n - 1) { $version[$i] = 0; $all[$i] = text($i, 0) }
 while (time < $end) {
     for (1 .. 500) { my $i = int rand $n; $version[$i]++; $all[$i] = text($i, $version[$i]) }
     my $child = fork; die "fork: $!" unless defined $child;
-    if (!$child) { my $bad = bad(map { int rand $n } 1 .. 1000); require POSIX; POSIX::_exit($bad ? 1 : 0) }
+    if (!$child) {
+        my $bad = bad(map { int rand $n } 1 .. 1000);
+        require POSIX;
+        POSIX::_exit($bad ? 1 : 0)
+    }
     for (1 .. 200) { my $i = int rand $n; $version[$i]++; $all[$i] = text($i, $version[$i]) }
     $wrong += bad(map { int rand $n } 1 .. 1000);
     waitpid $child, 0; $wrong++ if $?; $checked += 2000;
