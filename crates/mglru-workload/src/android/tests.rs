@@ -147,9 +147,12 @@ fn files_are_loaded_and_shown_once_and_cached_apps_wake() {
     }
     let of_others = |params: &AndroidParams| {
         let (tasks, _) = strings(params, 1);
-        let foreign = |(app, op): &(u32, &Op)| matches!(op, Op::Touch { region, .. } if region / APP_REGIONS != *app);
+        let of = |op: &Op| match *op {
+            Op::Touch { region, .. } => Some(region / APP_REGIONS),
+            _ => None,
+        };
         let all = (0..).zip(&tasks).flat_map(|(app, ops)| ops.iter().map(move |op| (app, op)));
-        all.filter(foreign).count()
+        all.filter(|&(app, op)| of(op).is_some_and(|other: u32| other != app)).count()
     };
     assert_eq!(of_others(&asleep), 0);
     assert!(of_others(&awake) > 0);
