@@ -92,7 +92,7 @@ fn end_forking(child: Child) -> Result<(u64, u64), Error> {
 
 /// Pages checked and wrong, of the file and of anonymous memory.
 fn mappings(settings: &Settings, long: Duration) -> Result<[(u64, u64); 2], Error> {
-    let swap = SwapOptions::in_memory(MAX as u64 / 4)
+    let swap = SwapOptions::in_memory(MAX as u64 / 8)
         .with_file(&settings.dir.join(format!("mglru-soak-{}", std::process::id())), 1 << 30);
     let pager = PagerOptions::new().memory_max(MAX as u64).swap(swap);
     let pager = pager.open().map_err(failed("soak"))?;
@@ -119,12 +119,13 @@ fn group(pager: &Pager, name: &str) -> Result<Group, Error> {
     pager.root().create(name).map_err(failed("soak"))
 }
 
-/// Each group gets between an eighth and half of the pager's memory, again and again.
+/// Each group gets between a third and half of the pager's memory, again and again: more than
+/// what is packed of it takes, which cannot leave.
 fn change_limits(groups: &[Group; 2], long: Duration) {
     let (begin, mut numbers) = (Instant::now(), Numbers(1));
     while begin.elapsed() < long {
         for group in groups {
-            let bytes = MAX / 8 + numbers.below(MAX * 3 / 8);
+            let bytes = MAX / 3 + numbers.below(MAX / 6);
             group.set_limit(Limit::Max, Some(bytes as u64));
         }
         thread::sleep(CHANGE);
