@@ -5,13 +5,16 @@ mod ask;
 mod booted;
 mod compare;
 mod control;
+mod ctl;
 mod doctor;
 mod exec;
 mod list;
+mod measure;
 mod run;
 mod run_all;
 mod show;
 mod start_cost;
+mod top;
 mod trace;
 
 use std::ffi::OsString;
@@ -34,6 +37,7 @@ Examples:
   mglru ablate mongodb --scale 1/64 --mode one-in           which patch does what
   mglru compare mglru-runs/a mglru-runs/b      two folders of records
   mglru exec --memory.max 128MiB -- fio job.fio   a program on real memory under a budget
+  mglru ctl set memory.max 96M                 change the budget of the program that runs
   mglru trace replay t.csv --policy lru,min,after --size 1%,10%
 
 Exit status: 0 done; 1 a published expectation was missed or a control failed;
@@ -68,6 +72,12 @@ enum Command {
     Trace(trace::Command),
     /// Run an unmodified program whose shared file mappings stay within a budget
     Exec(exec::Args),
+    /// Show running pagers and their groups: sizes, faults, refaults, pressure, generations
+    Top(top::Args),
+    /// Steer a running pager: read and write its groups' files, mount them, serve metrics
+    Ctl(ctl::Args),
+    /// Measure what the live pager must show on this host: ratios beside their targets
+    Measure(measure::Args),
     /// Measure what it costs to start reclaim over many groups
     StartCost(start_cost::Args),
     /// Say what this host offers booted kernels, and install what is missing
@@ -107,6 +117,9 @@ fn answer(command: Command) -> Answer {
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Exec(args) => exec::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Ctl(args) => ctl::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::StartCost(args) => start_cost::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {

@@ -19,6 +19,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("mysql", include_str!("../../../plans/mysql.toml")),
     ("kernel-build", include_str!("../../../plans/kernel-build.toml")),
     ("memcached-bulk", include_str!("../../../plans/memcached-bulk.toml")),
+    ("bulk-move", include_str!("../../../plans/bulk-move.toml")),
     ("memcg-fairness", include_str!("../../../plans/memcg-fairness.toml")),
     ("tiny-groups", include_str!("../../../plans/tiny-groups.toml")),
     ("aging-oom", include_str!("../../../plans/aging-oom.toml")),

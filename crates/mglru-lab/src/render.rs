@@ -2,6 +2,7 @@
 
 mod ablation;
 mod html;
+mod measured;
 mod mmtests2012;
 mod page;
 mod sides;
@@ -10,11 +11,12 @@ mod table;
 
 pub use ablation::ablation;
 pub use html::html;
+pub use measured::measured;
 pub use mmtests2012::mmtests2012;
 pub use page::page;
 pub use sides::sides;
 pub use start_cost::{start_cost_page, start_cost_table};
-pub use table::{comparisons, list, misses, report};
+pub use table::{comparisons, list, misses, plain, report};
 
 use serde::Serialize;
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::account::Account;
 use crate::children::Children;
 use crate::frames::Frames;
+use crate::handler::Ahead;
 use crate::pages::{Pages, Presence, Slot};
 use crate::sigbus::{self, FaultEngine, Notes};
 use crate::store::Store;
@@ -67,6 +68,8 @@ pub enum Event {
     Dirtied,
     /// The program gave it up.
     Dropped,
+    /// The caller says that it was used.
+    Used,
 }
 
 /// What faults cost and did. Times are nanoseconds.
@@ -85,6 +88,9 @@ pub struct FaultCounters {
     /// Pages used again while they were staged.
     pub rescued: AtomicU64,
 }
+
+/// Handlers of an arena at most.
+const MOST_HANDLERS: usize = 4;
 
 /// Pages under one page table.
 const PER_TABLE: usize = TABLE_SPAN / PAGE;
@@ -124,7 +130,28 @@ impl Engine {
     }
 }
 
-/// One arena, shared by its fault handler, the policy thread and its owner.
+/// What one handler is told.
+pub struct Bell {
+    /// Wakes it: faults that wait should be tried again.
+    pub wake: Wake,
+    /// There will be no room: its waiting faults fail.
+    pub hopeless: AtomicBool,
+}
+
+impl Bell {
+    fn new() -> io::Result<Self> {
+        Ok(Self { wake: Wake::new()?, hopeless: AtomicBool::new(false) })
+    }
+}
+
+/// Handlers of an arena, so that no two faulting processors wait for one thread to submit reads
+/// and copy pages: as many as there are processors, and no more than can wait for a device at
+/// its best depth.
+fn handlers_here() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_HANDLERS)
+}
+
+/// One arena, shared by its fault handlers, the policy thread and its owner.
 pub struct Arena {
     /// Its number.
     pub id: u32,
@@ -144,18 +171,18 @@ pub struct Arena {
     pub uffd: Uffd,
     /// Where the program sees it.
     pub view: View,
-    /// Wakes the handler.
-    pub wake: Wake,
+    /// One for each of its handlers.
+    pub bells: Vec<Bell>,
     /// Wakes the policy.
     pub policy: Arc<Wake>,
     /// A fault waits for room.
     pub starved: AtomicBool,
-    /// There will be no room: waiting faults fail.
-    pub out_of_memory: AtomicBool,
-    /// The handler ends.
+    /// The handlers end.
     pub closed: AtomicBool,
     /// What faults did.
     pub counters: FaultCounters,
+    /// Its last misses of swap.
+    pub ahead: Mutex<Ahead>,
     /// Of one whose faults are signalled: what is left to the handler.
     pub notes: Option<Notes>,
     access: AtomicU8,
@@ -184,6 +211,11 @@ impl Arena {
             _ => Engine::shared(len, over, faults)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
+        // Only one thread may install pages of a heap, whose events it must read first; and where
+        // threads serve their own faults one is enough for the rest.
+        let alone = staging.is_some() || faults == FaultEngine::Sigbus;
+        let nr_handlers = if alone { 1 } else { handlers_here() };
+        let bells = (0..nr_handlers).map(|_| Bell::new()).collect::<io::Result<_>>()?;
         Ok(Self {
             id,
             pages,
@@ -194,10 +226,9 @@ impl Arena {
             staging,
             view,
             uffd,
-            wake: Wake::new()?,
+            bells,
             policy,
             starved: AtomicBool::new(false),
-            out_of_memory: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             counters: FaultCounters::default(),
             access: AtomicU8::new(0),
@@ -205,6 +236,7 @@ impl Arena {
             evicted: Table::new(nr_pages as usize)?,
             error: AtomicU32::new(0),
             inbox: Mutex::new(Vec::with_capacity(INBOX)),
+            ahead: Mutex::default(),
             notes: (faults == FaultEngine::Sigbus).then(Notes::default),
         })
     }
@@ -342,6 +374,11 @@ impl Arena {
     /// Takes what was posted, leaving the empty `into` to be filled next.
     pub fn take_posted(&self, into: &mut Vec<(Event, u32)>) {
         std::mem::swap(into, &mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Has all handlers look again at faults that wait.
+    pub fn ring_handlers(&self) {
+        self.bells.iter().for_each(|bell| bell.wake.ring());
     }
 
     /// Frees a swap slot and what was charged for it.

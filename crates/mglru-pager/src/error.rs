@@ -2,8 +2,6 @@
 
 use std::io;
 
-use libc::c_int;
-
 /// Why the pager could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum PagerError {
@@ -26,9 +24,6 @@ pub enum PagerError {
     /// A group's name is taken or not a name.
     #[error("`{0}` is not a new group's name")]
     GroupName(String),
-    /// What was asked for and this pager cannot do.
-    #[error("not supported: {0}")]
-    Unsupported(&'static str),
     /// No such group.
     #[error("there is no group `{0}`")]
     NoGroup(String),
@@ -57,14 +52,17 @@ pub enum PagerError {
         /// Bytes that were to be.
         wanted: u64,
     },
+    /// What was asked for and this pager cannot do.
+    #[error("not supported: {0}")]
+    Unsupported(&'static str),
     /// The pager was shut down.
     #[error("the pager has stopped")]
     Stopped,
 }
 
 impl PagerError {
-    /// What a system call would say.
-    pub fn errno(&self) -> c_int {
+    /// The errno that a C function would give.
+    pub fn errno(&self) -> i32 {
         match self {
             Self::Io(error) => error.raw_os_error().unwrap_or(match error.kind() {
                 io::ErrorKind::Unsupported => libc::EOPNOTSUPP,

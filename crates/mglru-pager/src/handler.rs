@@ -1,5 +1,5 @@
-//! The thread that serves an arena's faults: it reads what is missing, installs it, and lets
-//! stores happen. It never reclaims; without room it waits for the policy to make some.
+//! The threads that serve an arena's faults: each reads what is missing, installs it, and lets
+//! stores happen. None reclaims; without room a fault waits for the policy to make some.
 //!
 //! The kernel's message is a hint; the page's state, under its lock, decides.
 
@@ -9,6 +9,7 @@ mod heap;
 mod install;
 mod stalls;
 mod waiting;
+mod watchdog;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -27,7 +28,7 @@ use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
 use crate::sys::{clock, thread, wake};
 
-use ahead::Ahead;
+pub use ahead::Ahead;
 use fill::Reading;
 use install::Installer;
 use waiting::{Waiting, Why};
@@ -37,8 +38,8 @@ const MESSAGES: usize = 32;
 /// Messages there is room for while the program forks: one for each thread that can fault, and
 /// then some.
 const HELD: usize = 1024;
-/// Reads under way at once.
-const DEPTH: u16 = 16;
+/// Reads of an arena under way at once, all handlers together.
+const DEPTH: usize = 16;
 /// What a thread's stack and its small buffers come to, bytes.
 const STACK: u64 = 64 << 10;
 /// Pages of one read at most: 64 KiB.
@@ -60,13 +61,16 @@ struct Touch {
 /// The handler's own state.
 struct Handler {
     arena: Arc<Arena>,
+    /// Which of the arena's.
+    nth: usize,
     installer: Installer,
     ring: Ring,
     /// By buffer of the ring.
     reading: Vec<Option<Reading>>,
     /// Faults of which it is known that their threads stall.
     stalled: u32,
-    ahead: Ahead,
+    /// When the last fault began that was said to be stuck, ns.
+    told: u64,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -76,21 +80,27 @@ fn read_bytes(arena: &Arena) -> usize {
     if arena.is_anon() { PAGE } else { CLUSTER as usize * PAGE }
 }
 
-/// Bytes of memory a handler takes, its stack included.
-pub fn buffer_bytes(arena: &Arena) -> u64 {
-    STACK + u64::from(DEPTH) * read_bytes(arena) as u64
+/// Reads of one handler under way at once.
+fn depth(arena: &Arena) -> usize {
+    DEPTH / arena.bells.len()
 }
 
-/// Starts the handler of an arena. It ends after [`Arena::closed`] was set and it was woken.
-pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
-    let installer =
-        Installer { arena: arena.clone(), waiting: Waiting::default(), zeros: Buffer::new(PAGE)? };
+/// Bytes of memory the handlers take, their stacks included.
+pub fn buffer_bytes(arena: &Arena) -> u64 {
+    arena.bells.len() as u64 * (STACK + (depth(arena) * read_bytes(arena)) as u64)
+}
+
+/// Starts a handler of an arena. It ends after [`Arena::closed`] was set and it was woken.
+pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
+    let (waiting, zeros) = (Waiting::default(), Buffer::new(PAGE)?);
+    let installer = Installer { arena: arena.clone(), nth, waiting, zeros };
     let handler = Handler {
+        nth,
         installer,
-        ring: Ring::new(DEPTH, read_bytes(&arena))?,
-        reading: (0..DEPTH).map(|_| None).collect(),
+        ring: Ring::new(depth(&arena) as u16, read_bytes(&arena))?,
+        reading: (0..depth(&arena)).map(|_| None).collect(),
         stalled: 0,
-        ahead: Ahead::default(),
+        told: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -99,7 +109,11 @@ pub fn start(arena: Arc<Arena>) -> io::Result<JoinHandle<()>> {
 }
 
 impl Handler {
+    /// Waking a thread on another processor interrupts it there, which costs more than a fault
+    /// does otherwise: with a handler on each, the one beside the fault is mostly the first.
     fn run(mut self) {
+        // Refused, it is served from wherever.
+        let _ = thread::stay_on(self.nth, self.arena.bells.len());
         let mut messages = [Message::default(); HELD];
         while !self.arena.closed.load(Ordering::Acquire) {
             let (n, work) = self.read(&mut messages);
@@ -147,12 +161,14 @@ impl Handler {
 
     fn sleep(&mut self) {
         let (arena, waiting) = (&self.arena, &mut self.installer.waiting);
-        let at_most = (!waiting.is_empty()).then_some(WATCH);
-        wake::sleep([arena.uffd.as_fd(), self.ring.as_fd(), arena.wake.as_fd()], at_most);
-        if arena.wake.hush() {
+        let watched = !waiting.is_empty() || self.reading.iter().any(Option::is_some);
+        let at_most = watched.then_some(WATCH);
+        let wake = &arena.bells[self.nth].wake;
+        wake::sleep([arena.uffd.as_fd(), self.ring.as_fd(), wake.as_fd()], at_most);
+        if wake.hush() {
             waiting.set_due();
         }
-        waiting.watch(arena);
+        self.watch();
     }
 
     /// Faults come last: who forked goes on once the message is read, and from then on pages can
@@ -175,11 +191,10 @@ impl Handler {
 
     /// What threads left that serve their own faults.
     fn read_notes(&mut self) {
-        let arena = self.arena.clone();
+        let (arena, since) = (self.arena.clone(), clock::monotonic());
         for note in arena.notes.iter().flat_map(Notes::take) {
             match note {
                 Note::Touched(page, write) => {
-                    let since = clock::monotonic();
                     self.touched(Touch { page, write, protected: false, since });
                 }
                 Note::Happened(event, page) => arena.post(event, page),
@@ -197,7 +212,7 @@ impl Handler {
         if !self.installer.waiting.is_due() {
             return;
         }
-        let hopeless = self.arena.out_of_memory.swap(false, Ordering::AcqRel);
+        let hopeless = self.arena.bells[self.nth].hopeless.swap(false, Ordering::AcqRel);
         for (touch, why) in self.installer.waiting.take() {
             if hopeless && why == Why::Room {
                 self.installer.refuse(touch);

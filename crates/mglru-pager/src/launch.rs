@@ -29,6 +29,14 @@ pub const ENV_SWAP_DIR: &str = "MGLRU_SWAP_DIR";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 
+/// The folder for sockets by which running pagers are seen and steered.
+pub const ENV_CONTROL: &str = "MGLRU_CONTROL";
+
+/// The socket of a process, in the folder for them.
+pub fn socket_of(folder: &Path, pid: u32) -> PathBuf {
+    folder.join(format!("{pid}.sock"))
+}
+
 const SETUID: u32 = 0o6000;
 const PT_INTERP: u32 = 3;
 
@@ -79,6 +87,8 @@ pub struct Launch {
     pub swap: Option<u64>,
     /// Where the swap file is; /var/tmp unless set.
     pub swap_dir: Option<PathBuf>,
+    /// The folder for its socket; without one it offers none.
+    pub control: Option<PathBuf>,
 }
 
 impl Launch {
@@ -112,8 +122,8 @@ impl Launch {
         if let Some(fork) = self.heap {
             command.env(ENV_FORK, fork.name());
         }
-        if let Some(folder) = &self.swap_dir {
-            command.env(ENV_SWAP_DIR, folder);
+        for (name, folder) in [(ENV_SWAP_DIR, &self.swap_dir), (ENV_CONTROL, &self.control)] {
+            folder.as_ref().map(|folder| command.env(name, folder));
         }
         Ok(command)
     }

@@ -19,7 +19,9 @@
 
 mod account;
 mod arena;
+mod baseline;
 mod children;
+pub mod control;
 mod error;
 mod faults;
 mod files;
@@ -46,6 +48,7 @@ mod swap;
 #[allow(unsafe_code)]
 mod sys;
 
+pub use baseline::FifoPager;
 pub use error::PagerError;
 pub use files::{GroupFile, files};
 pub use group::{Group, GroupStat, Limit};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use crate::arena::{Access, Arena, Backing};
+use crate::arena::{Access, Arena, Backing, Event};
 use crate::error::PagerError;
 use crate::handler;
 use crate::pager::Inner;
@@ -168,6 +168,11 @@ impl Mapped {
         self.inner.shared.call(move |policy| policy.cut(id, first, n))?
     }
 
+    pub(crate) fn note_used(&self, page: usize) {
+        assert!(page < self.arena.pages.len() as usize, "the mapping has no page {page}");
+        self.arena.post(Event::Used, page as u32);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -193,12 +198,12 @@ impl Drop for Mapped {
 pub(crate) struct Served {
     inner: Arc<Inner>,
     arena: Arc<Arena>,
-    handler: Option<JoinHandle<()>>,
+    handlers: Vec<JoinHandle<()>>,
 }
 
 impl Served {
     pub(crate) fn start(inner: &Arc<Inner>, arena: &Arc<Arena>) -> Result<Self, PagerError> {
-        let mut served = Self { inner: inner.clone(), arena: arena.clone(), handler: None };
+        let mut served = Self { inner: inner.clone(), arena: arena.clone(), handlers: Vec::new() };
         match served.begin() {
             Ok(()) => Ok(served),
             Err(error) => {
@@ -209,20 +214,22 @@ impl Served {
     }
 
     fn begin(&mut self) -> Result<(), PagerError> {
-        self.handler = Some(handler::start(self.arena.clone())?);
+        for nth in 0..self.arena.bells.len() {
+            self.handlers.push(handler::start(self.arena.clone(), nth)?);
+        }
         if self.arena.notes.is_some() {
             sigbus::enlist(&self.arena)?;
         }
         Ok(())
     }
 
-    /// Ends the handler and takes the arena away.
+    /// Ends the handlers and takes the arena away.
     pub(crate) fn end(&mut self) {
         sigbus::discharge(&self.arena);
         self.arena.closed.store(true, Ordering::Release);
-        self.arena.wake.ring();
+        self.arena.ring_handlers();
         // A handler that panicked has said so.
-        self.handler.take().map(JoinHandle::join);
+        self.handlers.drain(..).for_each(|handler| drop(handler.join()));
         let id = self.arena.id;
         let _ = self.inner.shared.call(move |policy| policy.detach(id));
     }

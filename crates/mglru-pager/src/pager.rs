@@ -23,13 +23,15 @@ pub struct PagerOptions {
     swap: SwapOptions,
     policy: Config,
     faults: FaultEngine,
+    second_chance: bool,
 }
 
 impl Default for PagerOptions {
     fn default() -> Self {
         let (policy, swap) = (Config::default(), SwapOptions::default());
-        let faults = FaultEngine::default();
-        Self { memory_max: NO_LIMIT, memory_high: NO_LIMIT, swap, policy, faults }
+        let (faults, second_chance) = (FaultEngine::default(), false);
+        let (memory_max, memory_high) = (NO_LIMIT, NO_LIMIT);
+        Self { memory_max, memory_high, swap, policy, faults, second_chance }
     }
 }
 
@@ -71,6 +73,13 @@ impl PagerOptions {
         self
     }
 
+    /// Passes a victim that was used since it was last met: with the control `fifo` as policy this
+    /// is CLOCK, to compare with.
+    pub fn second_chance(mut self, second_chance: bool) -> Self {
+        self.second_chance = second_chance;
+        self
+    }
+
     /// Starts the pager.
     ///
     /// # Errors
@@ -85,7 +94,7 @@ impl PagerOptions {
         root.set(Setting::Max, self.memory_max);
         root.set(Setting::High, self.memory_high);
         let swap = Arc::new(Swap::new(&self.swap)?);
-        let (shared, thread) = policy::start(self.policy, root.clone(), swap)?;
+        let (shared, thread) = policy::start(self.policy, root.clone(), swap, self.second_chance)?;
         let thread = Mutex::new(Some(thread));
         Ok(Pager { inner: Arc::new(Inner { shared, root, thread, faults: self.faults }) })
     }

@@ -151,11 +151,8 @@ impl Pages {
             return Some(presence);
         }
         let before = self.word(page).fetch_or(WAITED | LOCKED, Ordering::AcqRel);
-        if before & LOCKED != 0 {
-            return None;
-        }
-        self.word(page).fetch_and(!WAITED, Ordering::AcqRel);
-        Some(Presence::of(before))
+        // If it was let go of meanwhile the mark stays: another handler's would look the same.
+        (before & LOCKED == 0).then(|| Presence::of(before))
     }
 
     /// Sets where the locked page is, without letting go of it.

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mglru::{Config, Entry, Lru, MemcgId, NodeId, Zone};
+use mglru::{Bit, Config, Entry, Lru, MemcgId, NodeId, Zone};
 
 use crate::account::Account;
 use crate::arena::{Access, Event};
@@ -104,6 +104,7 @@ pub fn start(
     config: Config,
     root: Arc<Account>,
     swap: Arc<Swap>,
+    second_chance: bool,
 ) -> io::Result<(Arc<Shared>, JoinHandle<()>)> {
     let shared = Arc::new(Shared {
         wake: Arc::new(Wake::new()?),
@@ -111,7 +112,7 @@ pub fn start(
         stopping: AtomicBool::new(false),
     });
     root.charge_anyway(OVERHEAD);
-    let world = World::new(root, swap)?;
+    let world = World::new(root, swap, second_chance)?;
     let mut policy = Policy {
         lru: Lru::new(config, 0),
         world,
@@ -180,6 +181,7 @@ impl Policy {
                     Event::Joined => self.filled(id, page, false),
                     Event::Dirtied => self.dirtied(id, page),
                     Event::Dropped => self.dropped(id, page),
+                    Event::Used => self.used(id, page),
                 }
             }
         }
@@ -221,6 +223,15 @@ impl Policy {
         let dirty = attached.arena.pages.presence(page) == Presence::Dirty;
         if let (true, Slotted::Folio(folio)) = (dirty, attached.entries.get(page)) {
             self.lru.set_dirty(folio);
+        }
+    }
+
+    /// The caller used a page: it goes to the head of its list, as an exact LRU has it.
+    fn used(&mut self, id: u32, page: u32) {
+        let Some(folio) = self.world.attached(id).entries.folio(page) else { return };
+        if !self.lru.folios()[folio].flags.has(Bit::WRITEBACK) {
+            self.lru.remove(folio);
+            self.lru.add(folio, Entry::Plain);
         }
     }
 

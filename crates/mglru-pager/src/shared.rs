@@ -93,4 +93,10 @@ impl SharedMapping {
     pub fn discard_range(&self, range: Range<usize>) -> Result<(), PagerError> {
         self.mapped.discard(&range)
     }
+
+    /// Says that a page was used. With the control `fifo` as policy, told of each access, this is
+    /// exact LRU, to compare with.
+    pub fn note_used(&self, page: usize) {
+        self.mapped.note_used(page);
+    }
 }

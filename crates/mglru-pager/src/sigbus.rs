@@ -59,8 +59,9 @@ impl Note {
             Self::Happened(Event::Filled, page) => (3, page),
             Self::Happened(Event::Dirtied, page) => (4, page),
             Self::Happened(Event::Dropped, page) => (5, page),
-            Self::Happened(Event::Joined, page) => (6, page),
-            Self::Free(slot) => (7, slot),
+            Self::Free(slot) => (6, slot),
+            Self::Happened(Event::Joined, page) => (7, page),
+            Self::Happened(Event::Used, page) => (8, page),
         };
         kind << 32 | u64::from(value)
     }
@@ -73,8 +74,9 @@ impl Note {
             3 => Self::Happened(Event::Filled, value),
             4 => Self::Happened(Event::Dirtied, value),
             5 => Self::Happened(Event::Dropped, value),
-            6 => Self::Happened(Event::Joined, value),
-            7 => Self::Free(value),
+            6 => Self::Free(value),
+            7 => Self::Happened(Event::Joined, value),
+            8 => Self::Happened(Event::Used, value),
             _ => return None,
         })
     }
@@ -103,12 +105,12 @@ impl Notes {
         let nth = loop {
             match self.words.iter().position(taken) {
                 Some(nth) => break nth,
-                None => arena.wake.ring(),
+                None => arena.ring_handlers(),
             }
             std::thread::yield_now();
         };
         if nth >= SOME || matches!(note, Note::Touched(..)) {
-            arena.wake.ring();
+            arena.ring_handlers();
         }
     }
 
@@ -205,7 +207,7 @@ pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
         other => (other, None),
     };
     if arena.pages.unlock(page, after) {
-        arena.wake.ring();
+        arena.ring_handlers();
     }
     if let Some(event) = event {
         post(arena, event, page);

@@ -21,6 +21,12 @@ use std::io;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
+/// Closes a descriptor that nobody uses any more.
+pub fn close(fd: std::os::fd::RawFd) {
+    // SAFETY: takes a number; the caller owns it.
+    unsafe { libc::close(fd) };
+}
+
 /// The result of a call that returns -1 on failure.
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }

@@ -135,8 +135,8 @@ impl Workload for Source {
             files: vec![FileSpec { name: "f".to_owned(), bytes: self.case.pages * 4096 }],
             regions: vec![region],
             tasks: vec![TaskSpec { mm: 0, group: Some(0), node: None, background: false }],
-            classes: Vec::new(),
             phases: vec!["steady".to_owned()],
+            ..Layout::default()
         }
     }
 

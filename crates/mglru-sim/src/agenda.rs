@@ -22,6 +22,8 @@ pub enum Event {
     Flusher,
     /// The flushers look for data that has been dirty for long.
     FlusherTick,
+    /// The journal's transaction has been open for long enough.
+    Commit,
     /// The statistics of groups are summed up.
     FlushStats,
     /// A node's kswapd looks for work.

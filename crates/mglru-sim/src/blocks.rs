@@ -7,7 +7,9 @@ use mglru::types::{FolioId, Nanos, NodeId};
 use mglru::{Bit, Contig, Lru};
 use mglru_workload::KernelOp;
 
+use crate::address_space::Owner;
 use crate::error::SimError;
+use crate::journal::Journal;
 use crate::machine::Machine;
 use crate::physical::compaction::{Compaction, End, Fit, Mode, Mover, Step, Tally, suitable};
 use crate::physical::{COSTLY_ORDER, Era, MigrateType, Pfn, Request, Use};
@@ -52,13 +54,25 @@ impl BlockRequest {
 struct Folios<'a> {
     lru: &'a mut Lru,
     places: &'a mut Vec<Pfn>,
+    journal: &'a Journal,
+}
+
+impl Folios<'_> {
+    /// A block of the file system that is not written: nobody knows how to move its page.
+    fn is_stuck(&self, folio: FolioId) -> bool {
+        let folio = &self.lru.folios()[folio];
+        let owner = Owner::unpack(folio.owner);
+        let covered = matches!(owner, Owner::File { file, .. } if self.journal.covers(file));
+        folio.flags.has(Bit::DIRTY) && covered
+    }
 }
 
 impl Mover for Folios<'_> {
     fn isolate(&mut self, folio: FolioId, mode: Mode) -> bool {
         let flags = self.lru.folios()[folio].flags;
         let busy = flags.has_any([Bit::WRITEBACK, Bit::LOCKED]);
-        flags.has(Bit::LRU) && !flags.has(Bit::PINNED) && (mode == Mode::SyncLight || !busy)
+        let ready = flags.has(Bit::LRU) && !flags.has(Bit::PINNED) && !self.is_stuck(folio);
+        ready && (mode == Mode::SyncLight || !busy)
     }
 
     fn relocate(&mut self, folio: FolioId, to: Pfn, _mode: Mode) -> bool {
@@ -282,7 +296,8 @@ impl Machine {
     pub(crate) fn step_compaction(&mut self, run: &mut Compaction) -> Step {
         let frames = self.world.frames.as_mut().expect("it has frames");
         let before = frames.compaction.tally;
-        let mut folios = Folios { lru: &mut self.lru, places: &mut frames.places };
+        let journal = &self.world.journal;
+        let mut folios = Folios { lru: &mut self.lru, places: &mut frames.places, journal };
         let step = run.step(&mut frames.zone, &mut frames.compaction, &mut folios);
         let spent = price(&self.world.costs, &before, &frames.compaction.tally);
         self.world.spend(spent);

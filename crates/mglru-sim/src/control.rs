@@ -137,7 +137,8 @@ impl Machine {
         for (index, folio) in cached {
             let entry = &self.lru.folios()[folio];
             let busy = entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]);
-            if !busy && !entry.flags.has(Bit::DIRTY) && !entry.is_mapped() {
+            let held = entry.flags.has_any([Bit::DIRTY, Bit::PINNED]);
+            if !busy && !held && !entry.is_mapped() {
                 self.drop_cached(file, index, folio);
             }
         }

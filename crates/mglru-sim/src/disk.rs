@@ -37,6 +37,8 @@ pub enum Purpose {
         /// Number of pages.
         pages: u32,
     },
+    /// A transaction is written to the journal.
+    Commit,
     /// A page comes in from swap.
     SwapIn(FolioId),
     /// A page goes out to swap.

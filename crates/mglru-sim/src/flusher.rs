@@ -20,6 +20,16 @@ const DIRTY_BATCH: u32 = 32;
 impl Machine {
     /// A page of a file is newer than the device.
     pub(crate) fn dirty_page(&mut self, t: usize, folio: FolioId, file: FileId, page: u64) {
+        if self.world.journal.covers(file) {
+            self.journal_page(folio, file, page);
+        } else {
+            self.dirty_folio(folio, file, page);
+        }
+        self.tasks[t].dirtied += 1;
+    }
+
+    /// It is to be written.
+    pub(crate) fn dirty_folio(&mut self, folio: FolioId, file: FileId, page: u64) {
         self.lru.set_dirty(folio);
         self.world.attach_buffer(folio);
         let memcg = self.world.memcg_of(self.lru.folios()[folio].lruvec);
@@ -27,7 +37,6 @@ impl Machine {
         if let Some(at) = self.world.writeback.dirtied(file, page, memcg, now) {
             self.world.agenda.push(at, Event::FlusherTick);
         }
-        self.tasks[t].dirtied += 1;
     }
 
     /// The periodic look of the flushers.

@@ -22,6 +22,7 @@ pub mod event;
 mod fault;
 mod fill;
 mod flusher;
+mod journal;
 mod kswapd;
 pub mod machine;
 pub mod memcg;

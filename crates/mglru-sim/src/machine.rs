@@ -120,6 +120,7 @@ impl Machine {
             Event::Disk(disk) => self.look_at(disk),
             Event::Flusher => self.run_flushers(),
             Event::FlusherTick => self.flusher_tick(),
+            Event::Commit => self.commit(),
             Event::FlushStats => self.flush_stats(),
             Event::Kswapd(node) => self.run_kswapd(node),
         }
@@ -302,6 +303,7 @@ impl Machine {
             match purpose {
                 Purpose::Read { file, page, pages } => self.end_read(file, page, pages),
                 Purpose::Writeback { file, page, pages } => self.end_write(file, page, pages),
+                Purpose::Commit => self.committed(),
                 Purpose::SwapIn(folio) => self.unlock(folio),
                 Purpose::SwapOut(folio) => self.swapped_out(folio),
             }

@@ -24,6 +24,7 @@ use crate::costs::Costs;
 use crate::device::{Device, Io, SECTORS_PER_PAGE};
 use crate::disk::{Disk, DiskId, Purpose};
 use crate::event::Queue;
+use crate::journal::Journal;
 use crate::memcg::{Limits, Memcgs};
 use crate::page_cache::PageCache;
 use crate::page_stack::PageStack;
@@ -116,6 +117,8 @@ pub struct World {
     pub zones: Zones,
     /// Dirty pages and the limits on them.
     pub writeback: Writeback,
+    /// Changes of the file system that are not committed.
+    pub(crate) journal: Journal,
     /// Time lost to memory pressure.
     pub stalls: Stalls,
     /// What happens next.
@@ -144,18 +147,21 @@ impl World {
     pub fn new(spec: &MachineSpec, layout: &Layout, seed: u64) -> Self {
         let lane = |n| Rng::new(seed, RNG_LANE + n);
         let swap_device = spec.swap.device.clone().unwrap_or_else(|| spec.device.clone());
+        let files = place_files(layout);
+        let log = files.last().map_or(0, |file| file.lba + 2 * file.pages() + 1024);
         let on_device = spec.swap.kind == SwapKind::Device;
         Self {
             now: 0,
             system_ns: 0,
             costs: spec.costs.clone(),
             spaces: AddressSpaces::default(),
-            files: place_files(layout),
+            files,
             swap: Swap::new(spec.swap.clone(), &spec.costs),
             shadows: Shadows::default(),
             memcgs: Memcgs::new(spec.swappiness),
             zones: Zones::new(spec),
             writeback: Writeback::new(spec.dirty.clone(), layout.files.len()),
+            journal: Journal::new(layout.blocks, log),
             stalls: Stalls::new(),
             agenda: Queue::new(),
             waiters: Waiters::default(),

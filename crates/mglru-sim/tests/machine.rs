@@ -10,6 +10,8 @@ mod blocks;
 mod descriptors;
 #[path = "machine/groups.rs"]
 mod groups;
+#[path = "machine/journal.rs"]
+mod journal;
 #[path = "machine/reproducers.rs"]
 mod reproducers;
 #[path = "machine/script.rs"]

@@ -34,8 +34,9 @@ pub use params::AndroidParams;
 
 /// Regions of an app: memory, clips, its own file, the libraries.
 const APP_REGIONS: u32 = 4;
-/// Files before those of the apps: libraries, map tiles, log, music, clips, photo, camera.
-const SHARED_FILES: u32 = 7;
+/// Files before those of the apps: libraries, map tiles, log, music, clips, photo, camera, what apps
+/// load and keep, what they show.
+const SHARED_FILES: u32 = 9;
 const LIBRARIES: u32 = 0;
 const TILES: u32 = 1;
 const LOG: u32 = 2;
@@ -43,6 +44,8 @@ const MUSIC: u32 = 3;
 const CLIPS: u32 = 4;
 const PHOTO: u32 = 5;
 const CAMERA: u32 = 6;
+const LOADED: u32 = 7;
+const SHOWN: u32 = 8;
 const CLASSES: [&str; 3] = ["launch", "camera", "setup"];
 const LAUNCH: u8 = 0;
 const CAMERA_START: u8 = 1;
@@ -74,6 +77,8 @@ pub struct Android {
     /// Apps in the background, the oldest first.
     cached: VecDeque<u32>,
     swipes: u32,
+    /// Parts of uses so far.
+    parts: u64,
     hash: StringHash,
 }
 
@@ -90,6 +95,7 @@ impl Android {
             turns: vec![0; tasks as usize],
             cached: VecDeque::new(),
             swipes: 0,
+            parts: 0,
             hash: StringHash::new(tasks as usize),
             params: params.clone(),
         })
@@ -184,6 +190,8 @@ impl Android {
             ("clips", u64::from(CLIPS_KEPT * params.clip_file_pages.max(1))),
             ("photo", u64::from(params.photo_pages.max(1))),
             ("camera", u64::from(params.camera_file_pages.max(1))),
+            ("loaded", params.in_all_uses(params.loaded_pages)),
+            ("shown", params.in_all_uses(params.shown_pages)),
         ];
         let spec = |name: String, pages: u64| FileSpec { name, bytes: pages * PAGE_BYTES };
         layout.files.extend(shared.map(|(name, pages)| spec(name.to_owned(), pages)));

@@ -5,6 +5,7 @@
 //! walk over all directories, objects written, inodes, page tables and slab. Sizes of the load do
 //! not change with the size of the machine; the number of builds and attempts does.
 
+mod blocks;
 mod builder;
 
 use serde::Deserialize;
@@ -12,7 +13,8 @@ use serde::Deserialize;
 use self::builder::Builder;
 use crate::error::{WorkloadError, in_range};
 use crate::op::{
-    Control, FileSpec, KernelOp, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
+    Control, FileId, FileSpec, KernelOp, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec,
+    Workload,
 };
 use crate::pages::PAGE_BYTES;
 use crate::string_hash::StringHash;
@@ -270,6 +272,8 @@ impl Workload for HighallocWorkload {
         }
         layout.files.push(file("directories".to_owned(), TREE_PAGES * u64::from(builds)));
         layout.files.push(file("dd".to_owned(), 0));
+        layout.blocks = Some(layout.files.len() as FileId);
+        layout.files.push(file("blocks".to_owned(), blocks::TREE_BLOCKS * u64::from(builds)));
         layout
     }
 

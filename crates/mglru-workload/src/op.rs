@@ -214,6 +214,9 @@ pub struct Layout {
     pub groups: Vec<GroupSpec>,
     /// Files that exist (or will be created) and where they lie.
     pub files: Vec<FileSpec>,
+    /// The file among them that stands for the file system's own blocks (inode tables, directories,
+    /// maps of blocks): the journal holds its pages back.
+    pub blocks: Option<FileId>,
     /// Mapped memory.
     pub regions: Vec<RegionSpec>,
     /// Tasks, in order of [`TaskId`].

@@ -141,6 +141,17 @@ impl Controller {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_is_shown_is_what_is_compared() {
+        let (mut controller, file) = (Controller::default(), LruType::File.index());
+        controller.evicted[file][2] = 10;
+        controller.protected[file][2] = 5;
+        controller.refaulted[file][2] = 3;
+        let rates = controller.rates();
+        assert_eq!(rates[file][2], TierRate { refaulted: 3, total: 15 });
+        assert_eq!(rates[LruType::Anon.index()], [TierRate::default(); MAX_NR_TIERS]);
+    }
+
     const K614: RefsModel = RefsModel::K614;
 
     fn ask(swappiness: u8) -> Question {

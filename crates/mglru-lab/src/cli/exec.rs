@@ -10,6 +10,7 @@ use mglru_sim::spec::Size;
 
 use super::Answer;
 use crate::error::Error;
+use crate::steer;
 
 /// Arguments of `mglru exec`.
 #[derive(clap::Args)]
@@ -36,6 +37,12 @@ pub(super) struct Args {
     /// Where the swap file is made
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     swap_dir: PathBuf,
+    /// Shows the pager's groups as a directory like a cgroup's at this empty one
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
+    /// Serves Prometheus metrics at http://ADDRESS/metrics
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
     /// The program
     program: String,
     /// Its arguments
@@ -64,18 +71,57 @@ impl Args {
                 .filter(|_| !self.no_heap && (self.max.is_some() || self.high.is_some())),
             swap: Some(self.swap.0),
             swap_dir: Some(self.swap_dir.clone()),
+            control: None,
+        }
+    }
+
+    /// What is to be served from outside, as commands of `mglru ctl`.
+    fn services(&self) -> Vec<[String; 2]> {
+        let mount = self.mount.as_ref().map(|dir| ["mount".into(), dir.display().to_string()]);
+        let metrics = self.metrics.as_ref().map(|address| ["metrics".into(), address.clone()]);
+        mount.into_iter().chain(metrics).collect()
+    }
+}
+
+/// The folder for the program's socket. Without one it runs all the same, unless it is needed.
+fn folder(needed: bool) -> Result<Option<PathBuf>, Error> {
+    let folder = std::path::absolute(steer::folder()).unwrap_or_else(|_| steer::folder());
+    match steer::make_folder(&folder) {
+        Ok(()) => Ok(Some(folder)),
+        Err(error) if needed => Err(error),
+        Err(error) => {
+            eprintln!("mglru exec: no socket to steer it by: {error}");
+            Ok(None)
         }
     }
 }
 
+/// Starts them: processes outside of the program, which has this process's number.
+fn serve(services: &[[String; 2]]) -> Result<(), Error> {
+    let pid = std::process::id().to_string();
+    for [command, what] in services {
+        let args = ["ctl", "--pid", &pid, command, what, "--background"];
+        let failed = |error| Error::Request(format!("`mglru ctl {command}`: {error}"));
+        let program = std::env::current_exe().map_err(failed)?;
+        let status = std::process::Command::new(program).args(args).status().map_err(failed)?;
+        if !status.success() {
+            return Err(Error::Request(format!("{command} {what}: not served")));
+        }
+    }
+    Ok(())
+}
+
 /// Becomes the program; comes back only if that fails.
 pub(super) fn run(args: &Args) -> Answer {
-    let launch = args.launch();
+    let mut launch = args.launch();
+    let services = args.services();
+    launch.control = folder(!services.is_empty())?;
     if launch.heap.is_some() && malloc().is_none() {
         eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
     }
     let command = launch.command(&args.program);
     let mut command = command.map_err(|e| Error::Request(e.to_string()))?;
+    serve(&services)?;
     let failed = command.args(&args.args).exec();
     Err(Error::Request(format!("`{}`: {failed}", args.program)))
 }

@@ -63,6 +63,13 @@ pub fn misses(list: &[ReplayResult]) -> String {
     finish(table)
 }
 
+/// Rows of text below their heads.
+pub fn plain(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = new(head.iter().map(ToString::to_string).collect());
+    rows.into_iter().for_each(|row| _ = table.add_row(row));
+    finish(table)
+}
+
 /// Names with descriptions.
 pub fn list(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

@@ -6,7 +6,9 @@ mod control;
 mod desk;
 mod exec;
 mod folders;
+mod measure;
 mod refusals;
+mod steer;
 mod teaching;
 mod trace_plan;
 

@@ -60,5 +60,5 @@ extern "C" fn in_child() {
 
 extern "C" fn at_exit() {
     heap::finish();
-    table().write_back();
+    table().finish();
 }

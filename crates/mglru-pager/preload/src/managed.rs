@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libc::c_int;
+use mglru_pager::control::Control;
 use mglru_pager::{FileStore, MappingMut, Pager, PagerError, own};
 
 use crate::settings;
@@ -48,12 +49,13 @@ pub struct Managed {
 #[derive(Default)]
 pub struct Table {
     pager: Option<Pager>,
+    control: Option<Control>,
     files: Vec<Managed>,
 }
 
 /// Files managed, so that calls that concern none cost a load.
 static NR_FILES: AtomicUsize = AtomicUsize::new(0);
-static TABLE: Mutex<Table> = Mutex::new(Table { pager: None, files: Vec::new() });
+static TABLE: Mutex<Table> = Mutex::new(Table { pager: None, control: None, files: Vec::new() });
 
 /// The table, locked. Nothing that ends a pager may happen under the lock: it would ask again.
 pub fn table() -> MutexGuard<'static, Table> {
@@ -242,7 +244,11 @@ impl Table {
     pub fn pager(&mut self) -> Result<Pager, PagerError> {
         match &self.pager {
             Some(pager) => Ok(pager.clone()),
-            None => Ok(self.pager.insert(settings::open()?).clone()),
+            None => {
+                let pager = settings::open()?;
+                self.control = settings::control().and_then(|path| offer(&pager, &path));
+                Ok(self.pager.insert(pager).clone())
+            }
         }
     }
 
@@ -318,6 +324,12 @@ impl Table {
         }
     }
 
+    /// The process ends.
+    pub fn finish(&self) {
+        self.write_back();
+        self.control.iter().for_each(Control::withdraw);
+    }
+
     /// Everything that is managed.
     pub fn files(&self) -> &[Managed] {
         &self.files
@@ -325,6 +337,9 @@ impl Table {
 
     /// In a forked child: its pager has no threads. What it held is left where it is.
     pub fn abandon(&mut self) {
+        if let Some(control) = self.control.take() {
+            control.abandon();
+        }
         std::mem::forget(std::mem::take(self));
         NR_FILES.store(0, Ordering::Release);
     }
@@ -335,6 +350,12 @@ fn candidate(file: &File) -> Option<(Key, usize)> {
     let meta = file.metadata().ok()?;
     let eligible = meta.is_file() && meta.nlink() > 0 && meta.len() > 0;
     eligible.then(|| ((meta.dev(), meta.ino()), meta.len() as usize))
+}
+
+/// What cannot be steered runs all the same.
+fn offer(pager: &Pager, path: &Path) -> Option<Control> {
+    let offered = pager.offer(path);
+    offered.inspect_err(|error| say("no socket to steer it by", &error)).ok()
 }
 
 fn is_writable(fd: RawFd) -> bool {

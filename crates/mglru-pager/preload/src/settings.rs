@@ -33,6 +33,12 @@ fn swap() -> SwapOptions {
     options.with_file(&std::path::Path::new(&folder).join(name), bytes)
 }
 
+/// Where this process's socket is to be, if the launcher offers one.
+pub fn control() -> Option<std::path::PathBuf> {
+    let folder = std::env::var_os(launch::ENV_CONTROL)?;
+    Some(launch::socket_of(std::path::Path::new(&folder), std::process::id()))
+}
+
 /// What children of forks get when; `None`: heaps stay with the kernel.
 pub fn fork() -> Option<ForkPolicy> {
     match std::env::var(launch::ENV_FORK).ok()?.as_str() {

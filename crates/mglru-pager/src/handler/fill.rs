@@ -30,6 +30,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// What it is read for.
+    pub(super) fn touch(&self) -> Touch {
+        self.touch
+    }
+
     /// Who waits for it stalls.
     pub(super) fn is_stall(&self) -> bool {
         self.missed
@@ -156,16 +161,15 @@ impl Handler {
     }
 
     /// Takes a neighbour into the read, if it is absent and there is plenty of room.
-    pub(super) fn join(&self, page: u32) -> bool {
-        let account = &self.arena.account;
+    pub(super) fn join(&mut self, page: u32) -> bool {
+        let account = self.arena.account.clone();
         if account.ancestry().any(|a| a.usage() + PAGE_COST > a.background_from()) {
             return false;
         }
         match self.arena.pages.try_lock(page) {
             Some(Presence::Absent) if account.try_charge(PAGE_COST).is_ok() => true,
-            // Nobody else can have waited: only this thread serves the arena's faults.
             Some(presence) => {
-                let _ = self.arena.pages.unlock(page, presence);
+                self.installer.unlock(page, presence);
                 false
             }
             None => false,

@@ -15,6 +15,8 @@ use crate::sys::{clock, raw};
 /// What installs the pages of one arena.
 pub(super) struct Installer {
     pub(super) arena: Arc<Arena>,
+    /// Which of its handlers this is.
+    pub(super) nth: usize,
     pub(super) waiting: Waiting,
     pub(super) zeros: Buffer,
 }
@@ -109,9 +111,12 @@ impl Installer {
         self.unlock(page, Presence::Dirty);
     }
 
+    /// Lets go of a page. Who waits for it may be this handler or another.
     pub(super) fn unlock(&mut self, page: u32, presence: Presence) {
         if self.arena.pages.unlock(page, presence) {
             self.waiting.set_due();
+            let others = self.arena.bells.iter().enumerate().filter(|&(nth, _)| nth != self.nth);
+            others.for_each(|(_, bell)| bell.wake.ring());
         }
     }
 

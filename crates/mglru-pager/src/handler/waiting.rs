@@ -1,13 +1,6 @@
 //! Faults that could not be served at once: the page was locked, or there was no room.
 
-use std::time::{Duration, Instant};
-
 use super::Touch;
-use crate::arena::Arena;
-use crate::sys::raw;
-
-/// A fault that waits longer is reported, once.
-const STUCK: Duration = Duration::from_secs(10);
 
 /// What a fault waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +26,6 @@ struct Entry {
 pub(super) struct Waiting {
     entries: Vec<Entry>,
     due: bool,
-    since: Option<Instant>,
-    reported: bool,
 }
 
 impl Waiting {
@@ -46,6 +37,11 @@ impl Waiting {
     /// How many.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// All of them, and what for.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Touch, Why)> + '_ {
+        self.entries.iter().map(|entry| (entry.touch, entry.why))
     }
 
     /// How many wait for this.
@@ -65,30 +61,11 @@ impl Waiting {
 
     pub(super) fn add(&mut self, touch: Touch, why: Why) {
         self.entries.push(Entry { touch, why });
-        self.since.get_or_insert_with(Instant::now);
     }
 
     /// Takes all of them, to be tried again.
     pub(super) fn take(&mut self) -> Vec<(Touch, Why)> {
         self.due = false;
-        self.since = None;
-        self.reported = false;
         std::mem::take(&mut self.entries).into_iter().map(|e| (e.touch, e.why)).collect()
-    }
-
-    /// The watchdog: says so when faults wait and nothing happens.
-    pub(super) fn watch(&mut self, arena: &Arena) {
-        let stuck = self.since.is_some_and(|since| since.elapsed() > STUCK);
-        if !stuck || self.reported || self.entries.is_empty() {
-            return;
-        }
-        self.reported = true;
-        let Entry { touch, why } = self.entries[0];
-        raw::say(&format!(
-            "{} faults of {} wait since over {} s, the first for {why:?}: {touch:?}",
-            self.entries.len(),
-            arena.account.path,
-            STUCK.as_secs(),
-        ));
     }
 }

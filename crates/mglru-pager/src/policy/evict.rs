@@ -73,6 +73,8 @@ impl World {
         let dirty_file = presence == Presence::Dirty && !arena.is_anon();
         let refused = if arena.pages.is_pinned(page) {
             Outcome::Pinned
+        } else if self.second_chance && self.take_accessed(id, page) {
+            Outcome::Busy
         } else if dirty_file {
             self.met_dirty.push((id, page));
             Outcome::Dirty
@@ -205,7 +207,7 @@ impl World {
 /// Unlocks a page and lets a fault that waits for it go on.
 pub(super) fn unlock(arena: &Arena, page: u32, presence: Presence) {
     if arena.pages.unlock(page, presence) {
-        arena.wake.ring();
+        arena.ring_handlers();
     }
 }
 

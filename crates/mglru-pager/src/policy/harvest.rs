@@ -72,6 +72,17 @@ impl World {
         out.around.push(Around { mm: attached.mm, at, entries, young });
     }
 
+    /// Takes the accessed bit of one page, and of no other.
+    pub(super) fn take_accessed(&self, id: u32, page: u32) -> bool {
+        let attached = self.attached(id);
+        let present = self.is_present(attached, page);
+        if present {
+            let view = &attached.arena.view;
+            view.zap(view.pages(page, 1)).expect("an arena's page");
+        }
+        present
+    }
+
     fn is_present(&self, attached: &Attached, page: u32) -> bool {
         let span = attached.arena.view.pages(page, 1);
         let mut present = false;

@@ -212,8 +212,8 @@ impl Policy {
             let arena = &attached.arena;
             let below = arena.account.is_within(account);
             if below && arena.starved.swap(false, Ordering::AcqRel) {
-                arena.out_of_memory.store(true, Ordering::Release);
-                arena.wake.ring();
+                arena.bells.iter().for_each(|bell| bell.hopeless.store(true, Ordering::Release));
+                arena.ring_handlers();
             }
         }
     }
@@ -227,7 +227,7 @@ impl Policy {
             }
             if arena.account.ancestry().all(|a| a.room() >= PAGE_COST) {
                 arena.starved.store(false, Ordering::Release);
-                arena.wake.ring();
+                arena.ring_handlers();
             }
         }
     }

@@ -55,6 +55,8 @@ pub(super) struct World {
     /// Arena of each address space.
     pub(super) mms: Vec<u32>,
     pub(super) swap: Arc<Swap>,
+    /// A victim that was used since it was last passed is passed again.
+    pub(super) second_chance: bool,
     pub(super) writer: Writer,
     pub(super) pagemap: Pagemap,
     /// Staged pages of heaps, the oldest first: (arena, page).
@@ -71,13 +73,18 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(root: Arc<Account>, swap: Arc<Swap>) -> io::Result<Self> {
+    pub(super) fn new(
+        root: Arc<Account>,
+        swap: Arc<Swap>,
+        second_chance: bool,
+    ) -> io::Result<Self> {
         Ok(Self {
             clock: Clock::start(),
             accounts: vec![root],
             arenas: Vec::new(),
             mms: Vec::new(),
             swap,
+            second_chance,
             writer: Writer::new()?,
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),

@@ -40,6 +40,23 @@ fn task(id: u32, text: &mut [u8]) -> Option<Task> {
     parse(id, std::str::from_utf8(&text[..n]).ok()?)
 }
 
+/// What the pager's own threads do, for a message: name, state and where in the kernel each is.
+pub fn own_doing() -> String {
+    let own = tasks().unwrap_or_default().into_iter().filter(|task| task.own);
+    let doing = own.map(|task| {
+        let read = |file: &str| {
+            let path = format!("/proc/self/task/{}/{file}", task.id);
+            let mut text = [0; 64];
+            let read = File::open(path).and_then(|file| raw::read(file.as_fd(), &mut text));
+            let text = String::from_utf8_lossy(&text[..read.unwrap_or(0)]).into_owned();
+            text.trim().to_string()
+        };
+        let state = if task.at_work { "at work" } else { "asleep" };
+        format!("{} {state} in {}", read("comm"), read("wchan"))
+    });
+    doing.collect::<Vec<_>>().join(", ")
+}
+
 /// `ID (NAME) STATE …`; the name may hold anything.
 fn parse(id: u32, stat: &str) -> Option<Task> {
     let (head, fields) = stat.rsplit_once(") ")?;

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
+use super::checked;
 use crate::own::as_own;
 
 /// Starts a thread that is the pager's own, and waits until it is at work: starting, a thread
@@ -24,6 +25,23 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<Joi
     }
     set_mask(&before)?;
     spawned
+}
+
+/// Keeps the calling thread on the `nth` of the `of` processors that it may use, if there are just
+/// as many.
+pub fn stay_on(nth: usize, of: usize) -> io::Result<()> {
+    // SAFETY: the sets are plain bits, and as large as the calls are told.
+    unsafe {
+        let (mut all, mut one): (libc::cpu_set_t, libc::cpu_set_t) = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        checked(libc::sched_getaffinity(0, size, &mut all))?;
+        let mut usable = (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &all));
+        if libc::CPU_COUNT(&all) as usize != of {
+            return Ok(());
+        }
+        libc::CPU_SET(usable.nth(nth).expect("there are as many"), &mut one);
+        checked(libc::sched_setaffinity(0, size, &one)).map(drop)
+    }
 }
 
 fn mask_all() -> io::Result<libc::sigset_t> {

@@ -59,6 +59,13 @@ pub fn sleep_any<'a>(on: impl Iterator<Item = BorrowedFd<'a>>, at_most: Option<D
     sleep_on(&mut on.map(polled).collect::<Vec<_>>(), at_most);
 }
 
+/// Is there something to read, or an end to be noticed?
+pub fn is_ready(fd: BorrowedFd<'_>) -> bool {
+    let mut polled = [polled(fd)];
+    sleep_on(&mut polled, Some(Duration::ZERO));
+    polled[0].revents != 0
+}
+
 fn polled(fd: BorrowedFd<'_>) -> libc::pollfd {
     libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
 }

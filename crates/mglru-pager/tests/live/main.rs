@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+mod control;
 mod durability;
 mod faults;
 mod files;
@@ -12,6 +13,7 @@ mod killed;
 mod limits;
 mod sigbus;
 mod stress;
+mod what_if;
 
 use std::io::{Read, Write};
 

@@ -6,9 +6,9 @@ use mglru_workload::{Control, KernelOp, Op};
 
 use crate::script::{Script, read, spec, touch_all, write};
 
-const HUGE: Op = Op::Kernel(KernelOp::TryBlock { order: 9, repeat: false, class: 0 });
+pub const HUGE: Op = Op::Kernel(KernelOp::TryBlock { order: 9, repeat: false, class: 0 });
 
-fn machine() -> MachineSpec {
+pub fn machine() -> MachineSpec {
     spec(
         "memory = \"64MiB\"\nphysical = \"buddy\"\ndevice = \"ram\"\n\
          zones = { min_free = \"512KiB\" }",

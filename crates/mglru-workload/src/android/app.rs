@@ -1,6 +1,9 @@
 //! An app: its sizes, its launch, its use.
 
-use super::{APP_REGIONS, Android, AndroidParams, CLIPS, CLIPS_KEPT, LAUNCH, SETUP, SHARED_FILES};
+use super::{
+    APP_REGIONS, Android, AndroidParams, CLIPS, CLIPS_KEPT, LAUNCH, LOADED, SETUP, SHARED_FILES,
+    SHOWN,
+};
 use crate::gray_zipf::GrayZipf;
 use crate::lognormal::lognormal;
 use crate::op::Op;
@@ -156,6 +159,8 @@ impl Android {
             self.grow(app, part, out);
             let due = swipes * (part + 1) / USE_PARTS - swipes * part / USE_PARTS;
             (0..due).for_each(|_| self.swipe(app, out));
+            self.load_and_show(out);
+            self.wake_others(out);
             out.push(Op::Think { ns: self.params.foreground_ns / u64::from(USE_PARTS) });
         }
     }
@@ -183,6 +188,33 @@ impl Android {
         let at = |part: u32| first + (memory - first) * part / USE_PARTS;
         let pages = at(part)..at(part + 1);
         out.extend(pages.map(|page| Op::Touch { region, page, write: true }));
+    }
+
+    /// What is loaded goes to new files, and what is shown was never seen before.
+    fn load_and_show(&mut self, out: &mut Vec<Op>) {
+        let (at, parts) = (self.parts, u64::from(USE_PARTS));
+        self.parts += 1;
+        let bytes = |pages: u32| {
+            let upto = |at: u64| u64::from(pages) * at / parts * PAGE_BYTES;
+            (upto(at), (upto(at + 1) - upto(at)) as u32)
+        };
+        let (off, len) = bytes(self.params.loaded_pages);
+        out.extend((len > 0).then_some(Op::Write { file: LOADED, off, len }));
+        let (off, len) = bytes(self.params.shown_pages);
+        out.extend((len > 0).then_some(Op::Read { file: SHOWN, off, len }));
+    }
+
+    /// Apps in the background are not idle.
+    fn wake_others(&mut self, out: &mut Vec<Op>) {
+        for &app in &self.cached {
+            let region = self.region_of(app);
+            let it = &mut self.apps[app as usize];
+            let pages = u64::from(it.memory) * u64::from(self.params.awake_per_mille) / 1000;
+            for _ in 0..pages / u64::from(USE_PARTS) {
+                let page = it.rng.below(u64::from(it.memory)) as u32;
+                out.push(Op::Touch { region, page, write: true });
+            }
+        }
     }
 
     /// The next clip takes the place of the oldest of three.

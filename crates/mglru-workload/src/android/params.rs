@@ -32,6 +32,13 @@ pub struct AndroidParams {
     pub clip_pages: u32,
     /// Pages in the cache file of a clip.
     pub clip_file_pages: u32,
+    /// Pages that an app loads and writes to files while it is used: its cache, its data.
+    pub loaded_pages: u32,
+    /// Pages of files that it shows while it is used, none of them twice: pictures, media.
+    pub shown_pages: u32,
+    /// Share of its memory that each app in the background goes over while another is used, in
+    /// thousandths: jobs, services, the collection of garbage.
+    pub awake_per_mille: u32,
     /// Pages of memory that navigation uses all the time.
     pub navigation_pages: u32,
     /// Pages of memory that the voice assistant uses all the time.
@@ -72,6 +79,9 @@ impl Default for AndroidParams {
             swipes: 0,
             clip_pages: 2_500,
             clip_file_pages: 600,
+            loaded_pages: 0,
+            shown_pages: 0,
+            awake_per_mille: 0,
             navigation_pages: 30_000,
             voice_pages: 15_000,
             tile_pages: 262_144,
@@ -101,6 +111,8 @@ impl AndroidParams {
             gap_ns: time(self.gap_ns),
             clip_pages: pages(self.clip_pages).max(1),
             clip_file_pages: pages(self.clip_file_pages).max(1),
+            loaded_pages: pages(self.loaded_pages),
+            shown_pages: pages(self.shown_pages),
             navigation_pages: pages(self.navigation_pages).max(1),
             voice_pages: pages(self.voice_pages).max(1),
             tile_pages: pages(self.tile_pages).max(1),
@@ -112,6 +124,11 @@ impl AndroidParams {
             photo_pages: pages(self.photo_pages),
             ..self.clone()
         }
+    }
+
+    /// Pages of a file of which each use of an app takes so many, or one page if none does.
+    pub(super) fn in_all_uses(&self, pages: u32) -> u64 {
+        (u64::from(self.apps) * u64::from(self.rounds) * u64::from(pages)).max(1)
     }
 
     /// # Errors
@@ -137,7 +154,10 @@ impl AndroidParams {
         at_least_one
             .into_iter()
             .try_for_each(|(key, n)| in_range(key, n, 1, MOST_PAGES).map(drop))?;
+        in_range("android.awake_per_mille", self.awake_per_mille, 0, 1000)?;
         let any = [
+            ("android.loaded_pages", self.loaded_pages),
+            ("android.shown_pages", self.shown_pages),
             ("android.fixed_pages", self.fixed_pages),
             ("android.camera_buffer_pages", self.camera_buffer_pages),
             ("android.camera_pages", self.camera_pages),

@@ -118,3 +118,41 @@ fn wrong_numbers_are_named() {
     let error = Android::new(&params, 1).unwrap_err().to_string();
     assert_eq!(error, "android.keep = 0: must be from 1 to 1024");
 }
+
+#[test]
+fn files_are_loaded_and_shown_once_and_cached_apps_wake() {
+    let asleep = AndroidParams { loaded_pages: 640, shown_pages: 320, ..small() };
+    let awake = AndroidParams { awake_per_mille: 30, ..asleep.clone() };
+    let layout = Android::new(&awake, 1).unwrap().layout();
+    let (tasks, _) = strings(&awake, 1);
+    for (file, pages, write) in [(LOADED, 640, true), (SHOWN, 320, false)] {
+        let mut parts: Vec<(u64, u64)> = tasks
+            .iter()
+            .flatten()
+            .filter_map(|op| match *op {
+                Op::Write { file: at, off, len } if write && at == file => Some((off, len)),
+                Op::Read { file: at, off, len } if !write && at == file => Some((off, len)),
+                _ => None,
+            })
+            .map(|(off, len)| (off, u64::from(len)))
+            .collect();
+        parts.sort_unstable();
+        assert!(
+            parts.windows(2).all(|pair| pair[0].0 + pair[0].1 == pair[1].0),
+            "no gap, no repeat"
+        );
+        let bytes = 30 * pages * PAGE_BYTES;
+        assert_eq!(parts.iter().map(|part| part.1).sum::<u64>(), bytes);
+        assert_eq!(layout.files[file as usize].bytes, bytes);
+    }
+    let of_others = |params: &AndroidParams| {
+        let (tasks, _) = strings(params, 1);
+        let foreign = |app: u32, op: &Op| matches!(*op, Op::Touch { region, .. } if region / APP_REGIONS != app);
+        (0..)
+            .zip(&tasks)
+            .flat_map(|(app, ops)| ops.iter().filter(move |op| foreign(app, op)))
+            .count()
+    };
+    assert_eq!(of_others(&asleep), 0);
+    assert!(of_others(&awake) > 0);
+}

@@ -160,6 +160,8 @@ impl Builder {
         let off = self.written * PAGE_BYTES;
         let len = (pages * PAGE_BYTES) as u32;
         ops.push(Op::Write { file: 2 * self.number + 1, off, len });
+        let blocks = 2 * self.builds + 2;
+        super::blocks::changes(blocks, self.number, self.written, self.written + pages, ops);
         self.written += pages;
     }
 

@@ -107,3 +107,25 @@ fn wrong_numbers_are_named() {
     let error = HighallocWorkload::new(&params, 1).unwrap_err().to_string();
     assert_eq!(error, "highalloc.order = 11: must be from 1 to 10");
 }
+
+#[test]
+fn objects_change_blocks_of_their_file_system() {
+    let layout = workload(&HighallocParams::default()).layout();
+    let blocks = layout.blocks.unwrap();
+    let (mut changed, mut new) = (std::collections::BTreeSet::new(), 0_u64);
+    for op in jobs(40) {
+        let Op::Write { file, off, len } = op else { continue };
+        if file == blocks {
+            assert!(off + u64::from(len) <= layout.files[file as usize].bytes, "{op:?}");
+            assert!(off / PAGE_BYTES / super::blocks::TREE_BLOCKS == 1, "of the second tree");
+            changed.insert(off / PAGE_BYTES);
+            new += u64::from(u64::from(len) == PAGE_BYTES);
+        }
+    }
+    // 200 pages an attempt, a third of them this build's, 30 to an object: one page for each, and
+    // a page of the inode table for each sixteen files, of a directory for each ten objects.
+    let objects = 40.0 * 10.909 * 200.0 / 3.0 / 30.0;
+    assert!((new as f64 / objects - 1.0).abs() < 0.02, "{new}, not {objects}");
+    let shared = objects * (3.0 / 16.0 + 1.0 / 10.0) + 1.0;
+    assert!((changed.len() as f64 / (objects + shared) - 1.0).abs() < 0.02, "{}", changed.len());
+}

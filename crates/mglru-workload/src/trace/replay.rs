@@ -168,6 +168,7 @@ impl Workload for TraceWorkload {
             tasks: vec![TaskSpec { mm: 0, group: Some(0), node: None, background: false }],
             classes: CLASSES.map(String::from).to_vec(),
             phases: Vec::new(),
+            blocks: None,
         }
     }
 

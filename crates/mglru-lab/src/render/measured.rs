@@ -1,0 +1,58 @@
+//! Figures of the live pager beside their targets.
+
+use super::number;
+use super::table::{finish, head, new};
+use crate::measure::{Finding, Measured, Target};
+
+/// A line each, and how busy the machine was.
+pub fn measured(measured: &Measured) -> String {
+    let names = ["median", "range", "n", "target", "verdict", "behind it"];
+    let mut table = new(head(false, "figure", &names));
+    measured.findings.iter().for_each(|finding| _ = table.add_row(row(finding)));
+    let missed = measured.findings.iter().filter(|finding| !finding.met).count();
+    let [before, after] = measured.load;
+    format!(
+        "{}\nload of the {} processors: {before} before, {after} after\n{} met, {missed} missed\n",
+        finish(table),
+        measured.processors,
+        measured.findings.len() - missed,
+    )
+}
+
+fn row(finding: &Finding) -> Vec<String> {
+    let Finding { what, spread, target, met, behind, .. } = finding;
+    let target = match target {
+        Target::AtLeast(least) => format!(">= {}", number(*least)),
+        Target::AtMost(most) => format!("<= {}", number(*most)),
+    };
+    let shown = |figure: f64| number((figure * 1000.0).round() / 1000.0);
+    vec![
+        what.clone(),
+        shown(spread.median),
+        format!("[{}, {}]", shown(spread.low), shown(spread.high)),
+        spread.n.to_string(),
+        target,
+        if *met { "met" } else { "MISSED" }.to_string(),
+        behind.clone(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Section, Spread};
+
+    #[test]
+    fn a_missed_target_is_told_with_its_range() {
+        let finding = Finding {
+            section: Section::Fio,
+            what: "ratio".into(),
+            spread: Spread { median: 0.84567, low: 0.5, high: 1.25, n: 6 },
+            target: Target::AtLeast(1.15),
+            met: false,
+            behind: "why".into(),
+        };
+        let told = Measured { findings: vec![finding], processors: 2, load: [0.5, 1.0] };
+        insta::assert_snapshot!(super::measured(&told), @"");
+    }
+}

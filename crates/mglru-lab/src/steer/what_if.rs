@@ -1,0 +1,74 @@
+//! What more memory would save, told from refault distances.
+//!
+//! A page that came back at distance d would have stayed had there been room for d bytes more, if
+//! pages leave in the order of their last use. Then a group with more memory keeps all that the
+//! smaller one keeps (the stack property), and the faults it is spared are those with a distance
+//! up to what it has more. First touches and first reads are spared by no memory.
+
+use serde::Serialize;
+
+use super::sample::Distances;
+
+/// What some factor of memory would have meant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Saving {
+    /// Times the pages that are in memory.
+    pub factor: f64,
+    /// Bytes more.
+    pub more_bytes: u64,
+    /// Major faults that would not have been.
+    pub spared: u64,
+    /// Of all major faults, percent.
+    pub percent: f64,
+}
+
+/// What `factor` times the memory would have saved.
+pub fn saving(distances: &Distances, factor: f64) -> Saving {
+    let more_bytes = (distances.resident as f64 * (factor - 1.0)) as u64;
+    let spared = up_to(&distances.classes, more_bytes).min(distances.major);
+    let percent = 100.0 * spared as f64 / distances.major.max(1) as f64;
+    Saving { factor, more_bytes, spared, percent }
+}
+
+/// How many are not above a bound; of the class that it falls in, in proportion.
+fn up_to(classes: &[(u64, u64)], most: u64) -> u64 {
+    let part = |&(bound, count): &(u64, u64)| {
+        let below = class_below(bound);
+        let share = (most.saturating_sub(below)) as f64 / (bound - below) as f64;
+        count as f64 * share.clamp(0.0, 1.0)
+    };
+    classes.iter().map(part).sum::<f64>().round() as u64
+}
+
+/// Where a class begins: there are four to each power of two, and the lowest is one page.
+fn class_below(bound: u64) -> u64 {
+    let power = 1u64 << (63 - bound.leading_zeros());
+    let width = if bound == power { power / 8 } else { power / 4 };
+    bound - width
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_within_is_spared() {
+        let distances = Distances {
+            resident: 4 << 20,
+            major: 1000,
+            classes: vec![(1 << 20, 100), (2 << 20, 200), (16 << 20, 300)],
+        };
+        let spared = |factor| saving(&distances, factor).spared;
+        assert_eq!([1.0, 1.25, 1.5, 2.0, 5.0, 9.0].map(spared), [0, 100, 300, 300, 600, 600]);
+        let half = saving(&distances, 1.5);
+        assert_eq!((half.more_bytes, half.percent), (2 << 20, 30.0));
+    }
+
+    #[test]
+    fn a_class_is_shared_in_proportion() {
+        assert_eq!(class_below(2 << 20), 7 << 18);
+        assert_eq!(class_below(5 << 18), 1 << 20);
+        assert_eq!(up_to(&[(2 << 20, 100)], 15 << 17), 50);
+        assert_eq!(up_to(&[(4096, 10)], 4096), 10);
+    }
+}

@@ -1,0 +1,174 @@
+//! A pager seen and steered from outside its process: a Unix socket that answers for the files of
+//! its groups, one line a request.
+//!
+//! ```text
+//! get <tab> GROUP <tab> FILE              set <tab> GROUP <tab> FILE <tab> VALUE
+//! ls <tab> GROUP                          mkdir <tab> GROUP         rmdir <tab> GROUP
+//!
+//! ok LENGTH <newline> text                no ERRNO LENGTH <newline> reason
+//! ```
+//!
+//! One thread answers, one request after another. Who has the socket may do what the program may.
+
+mod client;
+mod desk;
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::pager::Pager;
+use crate::sys::thread;
+use crate::sys::wake::{self, Wake};
+
+pub use client::{Client, ControlError};
+
+/// Callers at a time; more are turned away.
+const CALLERS: usize = 64;
+/// Bytes of a request at most.
+const LONGEST: usize = 8 << 10;
+/// A caller that does not take its answer in this time is turned away.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A socket that answers for a pager, until this is dropped.
+pub struct Control {
+    path: PathBuf,
+    listener: RawFd,
+    ending: Arc<Ending>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Ending {
+    wake: Wake,
+    now: AtomicBool,
+}
+
+impl Pager {
+    /// Offers a socket at `path`. One that nobody answers any more is replaced.
+    ///
+    /// # Errors
+    /// Somebody answers there, or the path cannot be used.
+    pub fn offer(&self, path: &Path) -> io::Result<Control> {
+        let listener = bind(path)?;
+        listener.set_nonblocking(true)?;
+        let ending = Arc::new(Ending { wake: Wake::new()?, now: AtomicBool::new(false) });
+        let fd = listener.as_raw_fd();
+        let server = Server {
+            pager: self.clone(),
+            listener,
+            callers: Vec::with_capacity(CALLERS),
+            ending: ending.clone(),
+        };
+        let thread = Some(thread::spawn("mglru-control", move || server.run())?);
+        Ok(Control { path: path.into(), listener: fd, ending, thread })
+    }
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path) => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }
+}
+
+/// A socket whose owner ended without taking it away.
+pub fn is_stale(path: &Path) -> bool {
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    UnixStream::connect(path).is_err_and(refused)
+}
+
+impl Control {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the socket's name away, as the process ends.
+    pub fn withdraw(&self) {
+        // It may be gone, or the program may have lost its right to it: then it is found stale.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// In the child of a fork, which has the parent's descriptors but nobody to answer: callers
+    /// shall learn when the parent ends.
+    pub fn abandon(self) {
+        crate::sys::close(self.listener);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.ending.now.store(true, Ordering::Release);
+        self.ending.wake.ring();
+        // A thread that panicked has said so.
+        self.thread.take().map(JoinHandle::join);
+        self.withdraw();
+    }
+}
+
+struct Caller {
+    stream: UnixStream,
+    /// What was read and is no whole line yet.
+    line: Vec<u8>,
+}
+
+struct Server {
+    pager: Pager,
+    listener: UnixListener,
+    callers: Vec<Caller>,
+    ending: Arc<Ending>,
+}
+
+impl Server {
+    fn run(mut self) {
+        while !self.ending.now.load(Ordering::Acquire) {
+            let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
+            let own: [BorrowedFd<'_>; 2] = [self.ending.wake.as_fd(), self.listener.as_fd()];
+            wake::sleep_any(own.into_iter().chain(callers), None);
+            self.welcome();
+            let pager = &self.pager;
+            self.callers.retain_mut(|caller| caller.attend(pager).is_ok());
+        }
+    }
+
+    fn welcome(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let set = stream
+                .set_nonblocking(false)
+                .and_then(|()| stream.set_read_timeout(Some(Duration::from_millis(1))))
+                .and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+            if set.is_ok() && self.callers.len() < CALLERS {
+                self.callers.push(Caller { stream, line: Vec::new() });
+            }
+        }
+    }
+}
+
+impl Caller {
+    /// Answers whatever whole lines have come. An error ends the call.
+    fn attend(&mut self, pager: &Pager) -> io::Result<()> {
+        if !wake::is_ready(self.stream.as_fd()) {
+            return Ok(());
+        }
+        let mut some = [0; 1024];
+        match self.stream.read(&mut some)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => self.line.extend_from_slice(&some[..n]),
+        }
+        while let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line[..end]);
+            self.stream.write_all(desk::answer(pager, &line).as_bytes())?;
+        }
+        if self.line.len() > LONGEST { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
+    }
+}

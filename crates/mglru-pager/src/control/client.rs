@@ -1,0 +1,131 @@
+//! The other end of the socket.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// A pager answers within this time, or it is stuck. `memory.reclaim` may take a while.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of an answer at most.
+const LONGEST: usize = 16 << 20;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The pager refused.
+    #[error("{reason}")]
+    Refused {
+        /// What a system call would say.
+        errno: i32,
+        /// Why.
+        reason: String,
+    },
+    /// Nobody answers, or not like a pager.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl ControlError {
+    /// What a system call would say.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::Refused { errno, .. } => *errno,
+            Self::Io(_) => libc::EIO,
+        }
+    }
+}
+
+/// A call to a pager.
+#[derive(Debug)]
+pub struct Client(BufReader<UnixStream>);
+
+impl Client {
+    /// Calls the pager at a socket.
+    ///
+    /// # Errors
+    /// Nobody answers there.
+    pub fn connect(path: &Path) -> Result<Self, ControlError> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Asks one thing; the fields are text without tabs and newlines.
+    ///
+    /// # Errors
+    /// The pager refuses or is gone.
+    pub fn ask(&mut self, fields: &[&str]) -> Result<String, ControlError> {
+        if fields.iter().any(|field| field.contains(['\t', '\n'])) {
+            let reason = "a tab or a line break is in no name or value".into();
+            return Err(ControlError::Refused { errno: libc::EINVAL, reason });
+        }
+        self.0.get_mut().write_all(format!("{}\n", fields.join("\t")).as_bytes())?;
+        let mut head = String::new();
+        self.0.by_ref().take(64).read_line(&mut head)?;
+        if head.is_empty() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        match head.split_whitespace().collect::<Vec<_>>()[..] {
+            ["ok", len] => self.text(len),
+            ["no", errno, len] => {
+                let errno = errno.parse().map_err(|_| garbled())?;
+                Err(ControlError::Refused { errno, reason: self.text(len)? })
+            }
+            _ => Err(garbled().into()),
+        }
+    }
+
+    fn text(&mut self, len: &str) -> Result<String, ControlError> {
+        let len = len.parse().ok().filter(|&len| len <= LONGEST).ok_or_else(garbled)?;
+        let mut bytes = vec![0; len];
+        self.0.read_exact(&mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| garbled().into())
+    }
+
+    /// The text of a group's file.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn get(&mut self, group: &str, file: &str) -> Result<String, ControlError> {
+        self.ask(&["get", group, file])
+    }
+
+    /// Writes a group's file.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn set(&mut self, group: &str, file: &str, value: &str) -> Result<(), ControlError> {
+        self.ask(&["set", group, file, value]).map(drop)
+    }
+
+    /// The names of the groups directly below one.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn children(&mut self, group: &str) -> Result<Vec<String>, ControlError> {
+        Ok(self.ask(&["ls", group])?.lines().map(str::to_string).collect())
+    }
+
+    /// The paths of a group and all below it.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn subtree(&mut self, group: &str) -> Result<Vec<String>, ControlError> {
+        let mut paths = vec![group.to_string()];
+        let mut at = 0;
+        while let Some(above) = paths.get(at).cloned() {
+            let children = self.children(&above)?;
+            let above = above.trim_end_matches('/');
+            paths.extend(children.iter().map(|name| format!("{above}/{name}")));
+            at += 1;
+        }
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+fn garbled() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "that is no pager's answer")
+}

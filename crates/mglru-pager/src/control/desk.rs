@@ -1,0 +1,39 @@
+//! What is asked, and the answer to it.
+
+use crate::error::PagerError;
+use crate::group::Group;
+use crate::pager::Pager;
+
+/// The answer to a request, framed.
+pub fn answer(pager: &Pager, line: &str) -> String {
+    let fields: Vec<&str> = line.split('\t').collect();
+    match serve(pager, &fields) {
+        Ok(text) => format!("ok {}\n{text}", text.len()),
+        Err((errno, reason)) => format!("no {errno} {}\n{reason}", reason.len()),
+    }
+}
+
+fn serve(pager: &Pager, fields: &[&str]) -> Result<String, (i32, String)> {
+    let told = |error: PagerError| (error.errno(), error.to_string());
+    let at = |path: &str| pager.group(path).map_err(told);
+    let done = |done: Result<(), PagerError>| done.map(|()| String::new()).map_err(told);
+    match fields {
+        ["ls", group] => children(&at(group)?).map_err(told),
+        ["get", group, file] => at(group)?.read(file).map_err(told),
+        ["set", group, file, value] => done(at(group)?.write(file, value)),
+        ["mkdir", group] => done(make(pager, group)),
+        ["rmdir", group] => done(at(group)?.remove()),
+        _ => Err((libc::EINVAL, "not a request".into())),
+    }
+}
+
+fn children(group: &Group) -> Result<String, PagerError> {
+    let name = |child: &Group| child.path().rsplit('/').next().unwrap_or_default().to_string();
+    Ok(group.children()?.iter().map(|child| name(child) + "\n").collect())
+}
+
+fn make(pager: &Pager, path: &str) -> Result<(), PagerError> {
+    let no_name = || PagerError::GroupName(path.into());
+    let (parent, name) = path.rsplit_once('/').ok_or_else(no_name)?;
+    pager.group(if parent.is_empty() { "/" } else { parent })?.create(name).map(drop)
+}
