@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::account::Account;
 use crate::children::Children;
 use crate::frames::Frames;
+use crate::handler::Ahead;
 use crate::pages::{Pages, Presence, Slot};
 use crate::sigbus::{self, FaultEngine, Notes};
 use crate::store::Store;
@@ -180,6 +181,8 @@ pub struct Arena {
     pub closed: AtomicBool,
     /// What faults did.
     pub counters: FaultCounters,
+    /// Its last misses of swap.
+    pub ahead: Mutex<Ahead>,
     /// Of one whose faults are signalled: what is left to the handler.
     pub notes: Option<Notes>,
     access: AtomicU8,
@@ -233,6 +236,7 @@ impl Arena {
             evicted: Table::new(nr_pages as usize)?,
             error: AtomicU32::new(0),
             inbox: Mutex::new(Vec::with_capacity(INBOX)),
+            ahead: Mutex::default(),
             notes: (faults == FaultEngine::Sigbus).then(Notes::default),
         })
     }

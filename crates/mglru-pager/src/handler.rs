@@ -28,7 +28,7 @@ use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
 use crate::sys::{clock, thread, wake};
 
-use ahead::Ahead;
+pub use ahead::Ahead;
 use fill::Reading;
 use install::Installer;
 use waiting::{Waiting, Why};
@@ -71,7 +71,6 @@ struct Handler {
     stalled: u32,
     /// When the last fault began that was said to be stuck, ns.
     told: u64,
-    ahead: Ahead,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -102,7 +101,6 @@ pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
         reading: (0..depth(&arena)).map(|_| None).collect(),
         stalled: 0,
         told: 0,
-        ahead: Ahead::default(),
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,

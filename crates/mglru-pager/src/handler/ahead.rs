@@ -5,14 +5,15 @@
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
 use super::{CLUSTER, Handler};
 use crate::arena::Access;
 use crate::swap::Loaded;
 
-/// Where the last misses of swap were.
+/// Where an arena's last misses of swap were, whichever handler served them.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub struct Ahead {
     /// The page that comes after what they brought.
     next: u32,
     window: u32,
@@ -38,11 +39,15 @@ impl Handler {
         if self.arena.is_heap() {
             return;
         }
-        let window = self.ahead.window(page, self.arena.access());
+        let window = self.ahead().window(page, self.arena.access());
         let end = page.saturating_add(1 + window).min(self.arena.pages.len());
         let brought = self.bring_pooled(page + 1..end);
-        self.ahead.next = page + 1 + brought;
+        self.ahead().next = page + 1 + brought;
         self.arena.counters.read_around.fetch_add(brought.into(), Ordering::Relaxed);
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.arena.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Up to the first page that is not in the pool, or finds no room. How many it was.
