@@ -232,8 +232,8 @@ fn lifetime(pager: &Running) -> Result<Lifetime, Error> {
 fn mount(pager: &Running, dir: &std::path::Path, serving: &Serving) -> Result<(), Error> {
     let lifetime = lifetime(pager)?;
     let failed = |error| Error::io(dir, error);
-    let mut session = cgroupfs::mount(pager.socket.clone(), dir).map_err(failed)?;
-    let unmounter = std::sync::Arc::new(std::sync::Mutex::new(session.unmount_callable()));
+    let mut mounted = cgroupfs::mount(pager.socket.clone(), dir).map_err(failed)?;
+    let unmounter = std::sync::Arc::new(std::sync::Mutex::new(mounted.unmount_callable()));
     lifetime.on_end(move || {
         // Somebody else may have unmounted it.
         let _ = unmounter.lock().map(|mut unmounter| unmounter.unmount());
@@ -241,7 +241,7 @@ fn mount(pager: &Running, dir: &std::path::Path, serving: &Serving) -> Result<()
     if serving.announce {
         background::announce();
     }
-    session.run().map_err(failed)
+    mounted.run().map_err(failed)
 }
 
 fn metrics(pager: &Running, address: &str, serving: &Serving) -> Result<(), Error> {
