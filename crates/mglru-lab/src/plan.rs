@@ -64,7 +64,7 @@ pub struct Plan {
 }
 
 /// The part of a plan that a page of all plans runs.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Brief {
     /// Number of seeds; the plan's own when absent.
@@ -94,8 +94,9 @@ impl Plan {
         self
     }
 
-    /// Does it answer to what somebody published?
+    /// Does it answer to what somebody published: figures, or a failure that comes and goes?
     pub fn is_judged(&self) -> bool {
-        !self.published.is_empty() || !self.neutral.is_empty()
+        let figures = !self.published.is_empty() || !self.neutral.is_empty();
+        figures || self.all != Brief::default()
     }
 }

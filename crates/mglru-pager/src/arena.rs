@@ -20,7 +20,7 @@ use crate::sys::uffd::{Span, Uffd};
 use crate::sys::wake::Wake;
 
 /// Events after which the policy is woken to take them.
-const INBOX: usize = 4096;
+pub const INBOX: usize = 4096;
 
 /// What backs the pages of an arena.
 #[derive(Clone)]
@@ -283,9 +283,19 @@ impl Arena {
     pub fn note_filled(&self, page: u32) {
         let table = &self.tables[page as usize / PER_TABLE];
         if table.load(Ordering::Relaxed) == 0 && table.swap(1, Ordering::AcqRel) == 0 {
-            let due = if self.is_heap() { self.page_bytes() * PER_TABLE as u64 } else { 0 };
-            self.account.charge_anyway(due);
+            self.account.charge_anyway(self.heap_table_bytes());
         }
+    }
+
+    /// What a heap pays for a table; others paid for all of them before.
+    fn heap_table_bytes(&self) -> u64 {
+        if self.is_heap() { self.page_bytes() * PER_TABLE as u64 } else { 0 }
+    }
+
+    /// The arena is gone, with its tables.
+    pub fn uncharge_tables(&self) {
+        let tables = self.filled_tables(0).count() as u64;
+        self.account.uncharge(tables * self.heap_table_bytes());
     }
 
     /// Page tables that were ever filled, by the first page of each.
@@ -336,7 +346,7 @@ impl Arena {
         if fits {
             inbox.push((event, page));
         }
-        if inbox.len() % INBOX == 0 {
+        if !fits || inbox.len() % INBOX == 0 {
             self.policy.ring();
         }
         fits

@@ -27,7 +27,7 @@ use std::time::Duration;
 use mglru::{Bit, Config, Entry, Lru, MemcgId, NodeId, Zone};
 
 use crate::account::Account;
-use crate::arena::{Access, Event};
+use crate::arena::{Access, Event, INBOX};
 use crate::error::PagerError;
 use crate::forks::{self, Who};
 use crate::pages::Presence;
@@ -119,7 +119,7 @@ pub fn start(
         jobs: Vec::new(),
         flushes: Vec::new(),
         shared: shared.clone(),
-        posted: Vec::new(),
+        posted: Vec::with_capacity(INBOX),
         next_sweep: SWEEP.as_nanos() as u64,
         watch: Watch::default(),
     };

@@ -10,7 +10,8 @@ const INTRODUCTION: &str = "\
 
 Written by `mglru run all`. Each line is a published change and ours, after divided by before. A
 change is reproduced when its 95 % interval excludes 1 on the right side and the ratio lies in the
-plan's band; where no change was published, the 90 % interval must lie in the band.
+plan's band; where no change was published, the 90 % interval must lie in the band. Failures that come
+and go, such as out-of-memory kills, stand with what must be seen, as a mean over runs.
 `mglru show PLAN` says under which conditions an experiment runs, and `mglru run PLAN` runs it
 whole, with every variant and control.
 ";
@@ -46,6 +47,21 @@ pub fn page(reports: &[Report]) -> String {
             interval(Some(c.band), 0),
             ratio(c.ours),
             interval(c.interval, 0),
+            "–".to_string(),
+            c.verdict.to_string(),
+        ]);
+    }
+    let pass_or_fail = reports.iter().filter(|r| r.published.is_empty() && r.neutral.is_empty());
+    for (report, c) in pass_or_fail.flat_map(|r| r.controls.iter().map(move |c| (r, c))) {
+        table.add_row(vec![
+            report.plan.clone(),
+            c.metric.clone(),
+            c.variant.clone(),
+            "–".to_string(),
+            c.name.clone(),
+            interval(Some(c.band), 0),
+            c.ours.map_or_else(|| "–".to_string(), number),
+            "–".to_string(),
             "–".to_string(),
             c.verdict.to_string(),
         ]);
@@ -107,6 +123,15 @@ mod tests {
         assert_eq!(text.matches("| reproduced").count(), 1, "{text}");
         assert_eq!(text.matches("The disk is too fast.").count(), 1, "{text}");
         assert!(text.contains("- ops_per_s of after: 1.005 of published 1.200"), "{text}");
+    }
+
+    #[test]
+    fn what_passes_or_fails_stands_with_what_must_be_seen() {
+        let text = "name=\"t\"\ntitle=\"t\"\nvariants=[\"before\"]\n[[control]]\n\
+            name=\"it is killed\"\nmetric=\"ops_per_s\"\nvariant=\"before\"\nvalue=[9.0, 11.0]";
+        let plan = Plan::parse("t.toml", text, &[]).unwrap();
+        let page = page(&[Report::new(&plan, "mock", vec![example("before", 1, 10.0)])]);
+        assert!(page.contains("| it is killed | [9.000, 11.000] |"), "{page}");
     }
 
     #[test]

@@ -237,14 +237,24 @@ pub fn around_write(
         drop(table);
         return write();
     };
-    let all = covered(fd, offset, len);
-    let page = |at: usize| at.min(managed.map.len());
-    let range = page(all.start)..page(all.end);
-    let _ = managed.map.write_back_range(range.clone());
+    let all = if appends(fd) { managed.end(len) } else { covered(fd, offset, len) };
+    let within = |at: usize| at.min(managed.map.len());
+    if let Err(error) = managed.map.write_back_range(within(all.start)..within(all.end)) {
+        // Its pages stay as they are: what was stored to them must not be lost.
+        set_errno(error.errno());
+        return -1;
+    }
     let wrote = write();
     managed.note_length();
-    managed.forget(range);
+    managed.forget(all.start..all.start.saturating_add(wrote.max(0) as usize));
     wrote
+}
+
+/// Does it write at the end, wherever the descriptor is?
+fn appends(fd: c_int) -> bool {
+    // SAFETY: takes numbers.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    flags != -1 && flags & libc::O_APPEND != 0
 }
 
 type Read = unsafe extern "C" fn(c_int, *mut c_void, size_t) -> ssize_t;

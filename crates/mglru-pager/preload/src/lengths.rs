@@ -7,6 +7,7 @@ use std::path::Path;
 
 use libc::{c_char, c_int, off_t};
 
+use crate::calls::set_errno;
 use crate::managed::{Managed, any, table};
 use crate::next::next;
 
@@ -19,8 +20,11 @@ type PosixAllocate = unsafe extern "C" fn(c_int, off_t, off_t) -> c_int;
 fn around(managed: &mut Managed, from: off_t, change: impl FnOnce() -> c_int) -> c_int {
     let len = managed.map.len();
     let from = (from.max(0) as usize).min(managed.store.len() as usize).min(len);
-    // What cannot be written stays; fsync and msync report it.
-    let _ = managed.map.write_back_range(from..len);
+    if let Err(error) = managed.map.write_back_range(from..len) {
+        // Its pages stay as they are: what was stored to them must not be lost.
+        set_errno(error.errno());
+        return -1;
+    }
     let done = change();
     managed.note_length();
     managed.forget(from..len);

@@ -170,12 +170,18 @@ impl Managed {
         }
     }
 
+    /// What is written when `len` bytes are appended.
+    pub fn end(&self, len: usize) -> Range<usize> {
+        let start = self.file.metadata().map_or(0, |meta| meta.len() as usize);
+        start..start.saturating_add(len)
+    }
+
     /// Forgets what is resident of a range of offsets; stores to it were written back before.
     pub fn forget(&mut self, offsets: Range<usize>) {
         let len = self.map.len();
         let start = (offsets.start - offsets.start % PAGE).min(len);
-        let end = offsets.end.next_multiple_of(PAGE).min(len);
-        if start < end {
+        let end = offsets.end.min(len).next_multiple_of(PAGE).min(len);
+        if start < end && !offsets.is_empty() {
             // Pages that stay are stale: better to stop than to go on with them.
             self.map.discard_range(start..end).expect("whole pages of the mapping");
         }

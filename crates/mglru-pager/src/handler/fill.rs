@@ -77,6 +77,10 @@ impl Handler {
         full.note(Happened::Max);
         full.wanted.store(true, Ordering::Release);
         self.installer.unlock(touch.page, Presence::Absent);
+        if self.installer.waiting.count(Why::Room) == 0 {
+            // What was said when none of this handler's waited is not about this one.
+            self.arena.bells[self.nth].hopeless.store(false, Ordering::Release);
+        }
         self.installer.waiting.add(touch, Why::Room);
         self.arena.counters.throttled.fetch_add(1, Ordering::Relaxed);
         self.arena.starved.store(true, Ordering::Release);

@@ -123,6 +123,7 @@ impl Policy {
         let attached = self.world.arenas[id as usize].take().expect("it is attached");
         self.lru.remove_mm(attached.mm);
         arena.account.uncharge(attached.overhead);
+        arena.uncharge_tables();
         self.world.met_dirty.retain(|&(met, _)| met != id);
         self.flushes.retain(|flush| !flush.is_of(id));
     }

@@ -73,7 +73,7 @@ impl World {
         let dirty_file = presence == Presence::Dirty && !arena.is_anon();
         let refused = if arena.pages.is_pinned(page) {
             Outcome::Pinned
-        } else if self.second_chance && self.take_accessed(id, page) {
+        } else if self.second_chance && !arena.is_heap() && self.take_accessed(id, page) {
             Outcome::Busy
         } else if dirty_file {
             self.met_dirty.push((id, page));

@@ -1,8 +1,8 @@
 //! SIGBUS in the thread that faulted, and waiting where nothing may be allocated.
 
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::checked;
@@ -24,6 +24,8 @@ static SERVE: OnceLock<(Serve, libc::sigaction)> = OnceLock::new();
 /// Has faults that are signalled served from now on. What was done with SIGBUS before is done with
 /// those that are not ours.
 pub fn serve_bus(serve: Serve) -> io::Result<()> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     if SERVE.get().is_some() {
         return Ok(());
     }
@@ -32,14 +34,14 @@ pub fn serve_bus(serve: Serve) -> io::Result<()> {
     unsafe {
         let (mut before, mut action): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
         checked(libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before))?;
-        if SERVE.set((serve, before)).is_err() {
-            return Ok(());
-        }
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
         // Another handler of the program's could touch a page whose lock this thread holds.
         libc::sigfillset(&mut action.sa_mask);
-        checked(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut())).map(drop)
+        // Nothing of ours is there to fault yet: what comes in between is not ours.
+        checked(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()))?;
+        let _ = SERVE.set((serve, before));
+        Ok(())
     }
 }
 
