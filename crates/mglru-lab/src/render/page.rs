@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "\
 
 Written by `mglru run all`. Each line is a published change and ours, after divided by before. A
 change is reproduced when its 95 % interval excludes 1 on the right side and the ratio lies in the
-plan's band; where no change was published, the 90 % interval must lie in the band. Failures that come
-and go, such as out-of-memory kills, stand with what must be seen, as a mean over runs.
+plan's band; where no change was published, the 90 % interval must lie in the band. Failures that
+come and go, such as out-of-memory kills, stand with what must be seen, a mean over runs.
 `mglru show PLAN` says under which conditions an experiment runs, and `mglru run PLAN` runs it
 whole, with every variant and control.
 ";
