@@ -20,12 +20,16 @@ const OPEN: u32 = 0;
 const WANTED: u32 = 1;
 /// One is under way.
 const CLOSED: u32 = 2;
+/// One will begin when no heap is being ended.
+const ASKED: u32 = 3;
 /// How often those who wait look again: a fork takes longer.
 const LOOK: Duration = Duration::from_micros(50);
 
 static PHASE: AtomicU32 = AtomicU32::new(OPEN);
 /// Handlers at work; other threads of the pager at work.
 static AT_WORK: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+/// Heaps being ended: until they are unmapped a fork tells them of itself, and nobody reads it.
+static ENDING: AtomicU32 = AtomicU32::new(0);
 /// The forking thread has closed it.
 static HELD: AtomicBool = AtomicBool::new(false);
 
@@ -46,7 +50,7 @@ pub fn try_work(who: Who) -> Option<Work> {
     AT_WORK[who as usize].fetch_add(1, Ordering::SeqCst);
     let work = Work(who);
     match PHASE.load(Ordering::SeqCst) {
-        OPEN => Some(work),
+        OPEN | ASKED => Some(work),
         WANTED if who == Who::Handler => Some(work),
         _ => None,
     }
@@ -59,6 +63,28 @@ pub fn work(who: Who) -> Work {
             Some(work) => return work,
             None => std::thread::sleep(LOOK),
         }
+    }
+}
+
+/// A heap that is being ended; no fork begins while it lives.
+pub struct Ending(());
+
+/// Begins to end a heap, after the fork that may be in the way.
+pub fn ending() -> Ending {
+    loop {
+        ENDING.fetch_add(1, Ordering::SeqCst);
+        let ending = Ending(());
+        if PHASE.load(Ordering::SeqCst) == OPEN {
+            return ending;
+        }
+        drop(ending);
+        std::thread::sleep(LOOK);
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        ENDING.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -87,9 +113,13 @@ extern "C" fn before() {
     if own::is_own() {
         return;
     }
-    while PHASE.compare_exchange(OPEN, WANTED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+    while PHASE.compare_exchange(OPEN, ASKED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         std::thread::sleep(LOOK);
     }
+    while ENDING.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(LOOK);
+    }
+    PHASE.store(WANTED, Ordering::SeqCst);
     wait_for(Who::Other);
     PHASE.store(CLOSED, Ordering::SeqCst);
     wait_for(Who::Handler);

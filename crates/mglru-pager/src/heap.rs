@@ -12,7 +12,7 @@ pub use crate::children::ForkPolicy;
 use crate::arena::{Arena, Backing};
 use crate::children::Children;
 use crate::error::PagerError;
-use crate::forks;
+use crate::forks::{self, Ending};
 use crate::group::Group;
 use crate::mapping::{FaultStat, Served};
 use crate::region::Region;
@@ -28,6 +28,8 @@ pub struct Heap {
     children: Arc<Children>,
     thread: Option<JoinHandle<()>>,
     region: Mutex<Region>,
+    /// Dropped last: the heap is unmapped by then.
+    ending: Option<Ending>,
 }
 
 impl Group {
@@ -51,7 +53,7 @@ impl Group {
         let (arena, served) = served.inspect_err(|_| children.stop())?;
         let start = arena.view.as_ptr() as usize;
         let region = Mutex::new(Region::new(start..start + reserve));
-        Ok(Heap { arena, served, children, thread: Some(thread), region })
+        Ok(Heap { arena, served, children, thread: Some(thread), region, ending: None })
     }
 }
 
@@ -152,6 +154,7 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
+        self.ending = Some(forks::ending());
         self.finish_children();
         self.served.end();
         self.children.stop();
