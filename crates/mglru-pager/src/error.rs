@@ -80,3 +80,26 @@ impl PagerError {
         }
     }
 }
+
+/// What a function in C answers with when it fails: an errno, and a line that says why.
+#[derive(Debug)]
+pub struct Failure(pub i32, pub String);
+
+impl Failure {
+    /// An argument that cannot be.
+    pub fn invalid(why: impl Into<String>) -> Self {
+        Self(libc::EINVAL, why.into())
+    }
+}
+
+impl From<PagerError> for Failure {
+    fn from(error: PagerError) -> Self {
+        Self(error.errno(), error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        PagerError::from(error).into()
+    }
+}

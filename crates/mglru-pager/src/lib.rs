@@ -49,7 +49,7 @@ mod swap;
 mod sys;
 
 pub use baseline::FifoPager;
-pub use error::PagerError;
+pub use error::{Failure, PagerError};
 pub use files::{GroupFile, files};
 pub use group::{Group, GroupStat, Limit};
 pub use heap::{ForkPolicy, Heap};

@@ -3,32 +3,10 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
-use mglru_pager::PagerError;
+pub use mglru_pager::Failure;
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
-}
-
-/// An errno and its line.
-pub struct Failure(c_int, String);
-
-impl Failure {
-    /// An argument that cannot be.
-    pub fn invalid(what: &str) -> Self {
-        Self(libc::EINVAL, what.into())
-    }
-}
-
-impl From<PagerError> for Failure {
-    fn from(error: PagerError) -> Self {
-        Self(error.errno(), error.to_string())
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        PagerError::from(error).into()
-    }
 }
 
 /// The code that a function returns.
@@ -57,7 +35,7 @@ pub unsafe fn answer<T>(out: *mut T, make: impl FnOnce() -> Result<T, Failure>) 
 /// It is null or valid for as long as the answer is used.
 pub unsafe fn given<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: as the caller promises.
-    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::invalid(&format!("{what} is NULL")))
+    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::invalid(format!("{what} is NULL")))
 }
 
 /// A string of the caller's.
@@ -66,11 +44,11 @@ pub unsafe fn given<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failu
 /// It is null or ends with a zero byte.
 pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
-        return Err(Failure::invalid(&format!("{what} is NULL")));
+        return Err(Failure::invalid(format!("{what} is NULL")));
     }
     // SAFETY: as the caller promises.
     let text = unsafe { CStr::from_ptr(pointer) }.to_str();
-    text.map_err(|_| Failure::invalid(&format!("{what} is not UTF-8")))
+    text.map_err(|_| Failure::invalid(format!("{what} is not UTF-8")))
 }
 
 /// A structure that says its own size, which may be that of an older header: what that did not
@@ -82,7 +60,7 @@ pub unsafe fn sized<T>(pointer: *const T, what: &str) -> Result<T, Failure> {
     // SAFETY: as the caller promises; all structures begin so.
     let size = *unsafe { given(pointer.cast::<usize>(), what) }?;
     if !(size_of::<usize>()..=size_of::<T>()).contains(&size) {
-        return Err(Failure::invalid(&format!("{what}: its size is {size}")));
+        return Err(Failure::invalid(format!("{what}: its size is {size}")));
     }
     let mut known = std::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: both are `size` bytes and more; the structures are of numbers, and of pointers that

@@ -1,6 +1,9 @@
 //! Programs in C, compiled against the header and run with the library. Needs what the pager
 //! needs; where that is refused the test says so and is skipped.
 
+#[path = "../../tests/support/library.rs"]
+mod library;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,21 +19,10 @@ fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder of the libraries, two levels up from this test; built as this test was.
+/// The folder of the libraries, two levels up from this test.
 fn folder() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let me = std::env::current_exe().unwrap();
-        let folder = me.parent().and_then(Path::parent).unwrap().to_path_buf();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "mglru-capi", "--target-dir"]);
-        cargo.arg(folder.parent().unwrap());
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success(), "the library does not build");
-        folder
-    })
+    BUILT.get_or_init(|| library::built("mglru-capi"))
 }
 
 fn cc(source: &str, program: &Path, libraries: &[&str]) {

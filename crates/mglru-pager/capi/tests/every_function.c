@@ -99,8 +99,11 @@ static void anonymous(mglru_group *group)
     IS(EINVAL, mglru_map_get(map, "minor", &value));
 
     IS(0, mglru_pin(map, 0, MIB));
-    IS(0, mglru_advise(map, 0, 24 * MIB, MGLRU_PAGEOUT));
-    IS(0, mglru_map_get(map, "resident", &value));
+    /* Pages that are being read ahead of the pinned ones are not there yet to be taken. */
+    for (int tries = 0; tries < 100 && (tries == 0 || value != MIB); tries++) {
+        IS(0, mglru_advise(map, 0, 24 * MIB, MGLRU_PAGEOUT));
+        IS(0, mglru_map_get(map, "resident", &value));
+    }
     IS((long)MIB, (long)value);
     IS(0, mglru_unpin(map, 0, MIB));
     IS(0, mglru_group_reclaim(group, MIB, &value));
@@ -191,7 +194,7 @@ static void own_store(mglru_group *group)
     int null = open("/dev/zero", O_RDONLY);
     IS(-1, (long)read(null, bytes + 7 * PAGE, 1));
     IS(EFAULT, errno);
-    IS(EIO, mglru_unmap(map));
+    IS(0, mglru_unmap(map));
     IS(2, mine.closed);
     free(mine.content);
 }

@@ -97,7 +97,11 @@ macro_rules! allocations {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $posix(fd: c_int, at: off_t, len: off_t) -> c_int {
             let change = || next!($posix(fd, at, len) as PosixAllocate);
-            of_descriptor(fd, off_t::MAX, change)
+            match of_descriptor(fd, off_t::MAX, change) {
+                // This one says the error itself.
+                -1 => std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+                done => done,
+            }
         }
     )*};
 }

@@ -141,10 +141,12 @@ impl Installer {
         self.wake(touch.page);
     }
 
-    /// The locked, charged page cannot be had: whoever touches it learns so, and so does the next
-    /// flush.
+    /// The locked, charged page cannot be had: whoever touches it learns so. That a file ends is no
+    /// news.
     pub(super) fn failed(&mut self, page: u32, error: &io::Error) {
-        self.arena.note_error(error);
+        if error.raw_os_error() != Some(libc::ENXIO) {
+            raw::say(&format!("page {page} of a mapping cannot be had: {error}"));
+        }
         self.arena.account.uncharge(PAGE_COST);
         let after = self.poison(page);
         self.unlock(page, after);

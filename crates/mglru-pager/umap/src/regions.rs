@@ -8,6 +8,7 @@ use std::os::fd::FromRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libc::off_t;
+pub use mglru_pager::Failure;
 use mglru_pager::{Advice, FileStore, Pager, PagerError, Pin, SharedMapping};
 
 use crate::settings::settings;
@@ -15,23 +16,8 @@ use crate::settings::settings;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// An errno, and a line that says why.
-pub struct Failure(pub c_int, pub String);
-
-impl From<PagerError> for Failure {
-    fn from(error: PagerError) -> Self {
-        Self(error.errno(), error.to_string())
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        PagerError::from(error).into()
-    }
-}
-
 fn invalid<T>(why: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure(libc::EINVAL, why.into()))
+    Err(Failure::invalid(why))
 }
 
 /// What a caller of `umap` asks for.

@@ -1,27 +1,19 @@
 //! Programs for UMap, compiled against its header and run. Needs what the pager needs; where that
 //! is refused the test says so and is skipped.
 
+#[path = "../../tests/support/library.rs"]
+mod library;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use mglru_pager::probe;
 
-/// The folder of the library, two levels up from this test; built as this test was.
+/// The folder of the library, two levels up from this test.
 fn folder() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let me = std::env::current_exe().unwrap();
-        let folder = me.parent().and_then(Path::parent).unwrap().to_path_buf();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "mglru-umap", "--target-dir"]);
-        cargo.arg(folder.parent().unwrap());
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success(), "the library does not build");
-        folder
-    })
+    BUILT.get_or_init(|| library::built("mglru-umap"))
 }
 
 /// Compiles a program into a folder of its own, ready to be run with a buffer of so many pages.

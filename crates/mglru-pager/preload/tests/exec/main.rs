@@ -1,6 +1,8 @@
 //! A program under the preload library: this test again, in a child. Needs what the pager needs;
 //! where that is refused the test says so and is skipped.
 
+#[path = "../../../tests/support/library.rs"]
+mod built;
 mod files;
 
 use std::fs::File;
@@ -18,26 +20,16 @@ const PAGE: usize = 4096;
 const PAGES: usize = 4096;
 const CHILD: &str = "MGLRU_PRELOAD_TEST_FILE";
 
-/// The library, two levels up from this test. `cargo test` builds no shared library by itself.
+/// The library, built once.
 fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     // A child of this test runs under the library: it is built, and not to be built again.
     let known = std::env::var_os("MGLRU_PRELOAD_TEST_LIBRARY").map(PathBuf::from);
-    BUILT.get_or_init(|| known.unwrap_or_else(|| build().join("libmglru_preload.so"))).clone()
-}
-
-/// Builds it; its folder.
-fn build() -> PathBuf {
-    let me = std::env::current_exe().unwrap();
-    let folder = me.parent().and_then(Path::parent).unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "mglru-preload", "--target-dir"]);
-    cargo.arg(folder.parent().unwrap());
-    if folder.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().unwrap().success(), "the library does not build");
-    folder.to_path_buf()
+    BUILT
+        .get_or_init(|| {
+            known.unwrap_or_else(|| built::built("mglru-preload").join("libmglru_preload.so"))
+        })
+        .clone()
 }
 
 fn child(test: &str, file: &Path) -> Command {
