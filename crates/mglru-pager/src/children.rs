@@ -113,6 +113,9 @@ impl Children {
 
     /// These addresses of the parent are shared with a child.
     pub fn unshare(&self, addresses: Vec<u64>) {
+        if self.stopping.load(Ordering::Acquire) {
+            return;
+        }
         self.unsharing.store(true, Ordering::Release);
         self.post(|inbox| inbox.shared.extend(addresses));
     }
@@ -159,6 +162,7 @@ impl Children {
             }
             self.sleep(&children);
         }
+        self.unsharing.store(false, Ordering::Release);
     }
 
     /// Each page is stored to; a page that is missing meanwhile comes as for the program.

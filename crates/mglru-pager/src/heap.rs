@@ -156,10 +156,10 @@ impl Drop for Heap {
     fn drop(&mut self) {
         self.ending = Some(forks::ending());
         self.finish_children();
-        self.served.end();
         self.children.stop();
-        // A thread that panicked has said so.
+        // It may wait for a handler. If it panicked it has said so.
         self.thread.take().map(JoinHandle::join);
+        self.served.end();
     }
 }
 

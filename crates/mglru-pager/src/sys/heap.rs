@@ -110,12 +110,9 @@ impl Drop for Staging {
     }
 }
 
-/// Has a page be the process's alone again, after a fork shared it: a store that changes nothing,
-/// made by the kernel, so that a page that is gone is no fault of ours.
+/// Has a page be the process's alone again, after a fork shared it, as a store would that changes
+/// nothing. It may wait for a handler: of a store that is protected, or of a page that is missing.
 pub fn unshare(address: u64) {
-    /// OR with 0, compare whatever.
-    const OR_ZERO: u32 = 2 << 28;
-    let (mine, op) = (0u32, libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG);
-    // SAFETY: wakes nobody on a word of ours; the other word keeps its value.
-    unsafe { libc::syscall(libc::SYS_futex, &raw const mine, op, 0, 0usize, address, OR_ZERO) };
+    // SAFETY: no content changes. What was unmapped meanwhile needs nothing.
+    let _ = unsafe { raw::advise(address as *mut u8, PAGE, libc::MADV_POPULATE_WRITE) };
 }

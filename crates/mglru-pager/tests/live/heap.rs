@@ -130,6 +130,30 @@ fn a_child_sees_the_moment_of_its_fork() {
     }
 }
 
+/// Pages that came from swap and were not stored to since are protected from stores.
+#[test]
+fn what_was_only_read_is_swapped_while_a_child_shares_it() {
+    let Some((pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    fill(memory, 4);
+    assert_eq!(wrong(memory, 4), 0);
+    let mut gate = [0; 2];
+    // SAFETY: room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(gate.as_mut_ptr()) }, 0);
+    let [wait, go] = gate;
+    let child = fork(move || {
+        // SAFETY: descriptors of this test; it waits until its parent has closed the other end.
+        unsafe { libc::close(go) };
+        let mut byte = 0u8;
+        (unsafe { libc::read(wait, (&raw mut byte).cast(), 1) }) as i32
+    });
+    assert_eq!([wrong(memory, 4), wrong(memory, 4)], [0, 0], "all of it, twice");
+    // SAFETY: as above.
+    unsafe { libc::close(go) };
+    assert_eq!(status(child), 0);
+    pager.check().unwrap();
+}
+
 #[test]
 fn a_child_may_store_drop_and_outlive_its_parents_pages() {
     let Some((_pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
