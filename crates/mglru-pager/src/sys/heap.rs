@@ -111,8 +111,15 @@ impl Drop for Staging {
 }
 
 /// Has a page be the process's alone again, after a fork shared it, as a store would that changes
-/// nothing. It may wait for a handler: of a store that is protected, or of a page that is missing.
+/// nothing. It waits for the handler if stores to it are protected.
 pub fn unshare(address: u64) {
-    // SAFETY: no content changes. What was unmapped meanwhile needs nothing.
-    let _ = unsafe { raw::advise(address as *mut u8, PAGE, libc::MADV_POPULATE_WRITE) };
+    let page = address as *mut u8;
+    let mut here = 0;
+    // SAFETY: tells of one page.
+    let known = unsafe { libc::mincore(page.cast(), PAGE, &raw mut here) } == 0;
+    // What left meanwhile is not to come back for this.
+    if known && here & 1 == 1 {
+        // SAFETY: no content changes.
+        let _ = unsafe { raw::advise(page, PAGE, libc::MADV_POPULATE_WRITE) };
+    }
 }
