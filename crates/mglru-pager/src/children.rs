@@ -61,6 +61,8 @@ struct Inbox {
     adopted: Vec<Child>,
     shared: Vec<u64>,
     finish: Vec<SyncSender<()>>,
+    /// Nothing is made the parent's own any more.
+    kept_shared: bool,
 }
 
 /// What a child is to find at a page.
@@ -113,11 +115,18 @@ impl Children {
 
     /// These addresses of the parent are shared with a child.
     pub fn unshare(&self, addresses: Vec<u64>) {
-        if self.stopping.load(Ordering::Acquire) {
-            return;
-        }
-        self.unsharing.store(true, Ordering::Release);
-        self.post(|inbox| inbox.shared.extend(addresses));
+        self.post(|inbox| {
+            if !inbox.kept_shared {
+                self.unsharing.store(true, Ordering::Release);
+                inbox.shared.extend(addresses);
+            }
+        });
+    }
+
+    /// Leaves what is shared as it is, because handlers will end, and waits for what is under way.
+    pub fn keep_shared(&self) {
+        self.post(|inbox| inbox.kept_shared = true);
+        self.finish();
     }
 
     /// Shared pages will be the parent's alone soon.
@@ -147,8 +156,7 @@ impl Children {
     fn run(&self, policy: ForkPolicy, mut tools: Tools) {
         let mut children: Vec<Child> = Vec::new();
         while !self.stopping.load(Ordering::Acquire) {
-            let inbox =
-                std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+            let inbox = self.take();
             children.extend(inbox.adopted);
             // It may wait for a handler, so no fork waits for it.
             self.make_own(&inbox.shared);
@@ -162,7 +170,12 @@ impl Children {
             }
             self.sleep(&children);
         }
-        self.unsharing.store(false, Ordering::Release);
+    }
+
+    fn take(&self) -> Inbox {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept_shared = inbox.kept_shared;
+        std::mem::replace(&mut inbox, Inbox { kept_shared, ..Inbox::default() })
     }
 
     /// Each page is stored to; a page that is missing meanwhile comes as for the program.

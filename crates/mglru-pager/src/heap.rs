@@ -155,11 +155,13 @@ impl Heap {
 impl Drop for Heap {
     fn drop(&mut self) {
         self.ending = Some(forks::ending());
+        self.children.keep_shared();
+        self.served.end();
+        // Until then a handler may have learnt of one more.
         self.finish_children();
         self.children.stop();
-        // It may wait for a handler. If it panicked it has said so.
+        // A thread that panicked has said so.
         self.thread.take().map(JoinHandle::join);
-        self.served.end();
     }
 }
 
