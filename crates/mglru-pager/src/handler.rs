@@ -44,6 +44,9 @@ const DEPTH: usize = 16;
 const STACK: u64 = 64 << 10;
 /// Pages of one read at most: 64 KiB.
 const CLUSTER: u32 = 16;
+/// A read that ends within this is waited for awake: a processor that lies down meanwhile takes
+/// nearly as long to get up again as a fast device to answer. Whoever else can run goes first.
+const AWAKE: Duration = Duration::from_micros(60);
 /// How often faults that wait are looked at.
 const WATCH: Duration = Duration::from_secs(1);
 
@@ -71,6 +74,8 @@ struct Handler {
     stalled: u32,
     /// When the last fault began that was said to be stuck, ns.
     told: u64,
+    /// When there was something to do last, ns.
+    busy: u64,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -101,6 +106,7 @@ pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
         reading: (0..depth(&arena)).map(|_| None).collect(),
         stalled: 0,
         told: 0,
+        busy: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -121,8 +127,10 @@ impl Handler {
             self.read_notes();
             self.retry();
             self.ring.submit().expect("the ring is ours");
+            let mut came = n;
             while let Some(finished) = self.ring.finished() {
                 self.read_ended(finished.buffer, finished.result);
+                came += 1;
             }
             self.note_stalls();
             drop(work);
@@ -130,7 +138,7 @@ impl Handler {
                 notes.round_is_over();
             }
             if n < MESSAGES && !self.installer.waiting.is_due() {
-                self.sleep();
+                self.rest(came > 0);
             }
         }
         self.set_stalled(0);
@@ -156,6 +164,20 @@ impl Handler {
             if n < messages.len() {
                 n += read(&mut messages[n..]);
             }
+        }
+    }
+
+    /// Makes way until there is something to do.
+    fn rest(&mut self, was_busy: bool) {
+        let now = clock::monotonic();
+        if was_busy {
+            self.busy = now;
+        }
+        let reads = self.reading.iter().any(Option::is_some);
+        if reads && now - self.busy < AWAKE.as_nanos() as u64 {
+            std::thread::yield_now();
+        } else {
+            self.sleep();
         }
     }
 

@@ -25,7 +25,7 @@ fn get(group: &Group, key: &str) -> Result<u64, Failure> {
         return Ok(group.limit(limit).unwrap_or(NO_LIMIT));
     }
     let value = group.stat()?.get(key);
-    value.ok_or_else(|| Failure::invalid(&format!("a group has no `{key}`")))
+    value.ok_or_else(|| Failure::invalid(format!("a group has no `{key}`")))
 }
 
 fn set(group: &Group, key: &str, value: u64) -> Result<(), Failure> {
@@ -34,7 +34,7 @@ fn set(group: &Group, key: &str, value: u64) -> Result<(), Failure> {
         return Ok(());
     }
     if key != "memory.swappiness" {
-        return Err(Failure::invalid(&format!("`{key}` of a group cannot be set")));
+        return Err(Failure::invalid(format!("`{key}` of a group cannot be set")));
     }
     // What a byte cannot hold is out of range all the more.
     Ok(group.set_swappiness(value.min(u8::MAX.into()) as u8)?)

@@ -124,7 +124,7 @@ pub unsafe extern "C" fn mglru_advise(
     advice: c_int,
 ) -> c_int {
     let Some(&advice) = usize::try_from(advice).ok().and_then(|nth| ADVICE.get(nth)) else {
-        return status(Err(Failure::invalid(&format!("advice: {advice} is none"))));
+        return status(Err(Failure::invalid(format!("advice: {advice} is none"))));
     };
     // SAFETY: a handle of the caller's.
     unsafe { ranged(map, offset, len, |map, range| map.advise_range(advice, range)) }
@@ -173,6 +173,6 @@ fn get(map: &SharedMapping, key: &str) -> Result<u64, Failure> {
         "throttled" => stat.throttled,
         "read_around" => stat.read_around,
         "resident" => map.resident()?,
-        _ => return Err(Failure::invalid(&format!("a mapping has no `{key}`"))),
+        _ => return Err(Failure::invalid(format!("a mapping has no `{key}`"))),
     })
 }

@@ -106,8 +106,11 @@ static void anonymous(mglru_group *group)
     }
     IS((long)MIB, (long)value);
     IS(0, mglru_unpin(map, 0, MIB));
-    IS(0, mglru_group_reclaim(group, MIB, &value));
-    TRUE(value >= MIB / 2);
+    /* One call may take less than it was asked for. */
+    uint64_t taken = 0;
+    for (int tries = 0; tries < 100 && taken < MIB / 2; tries++, taken += value)
+        IS(0, mglru_group_reclaim(group, MIB, &value));
+    TRUE(taken >= MIB / 2);
     IS(EINVAL, mglru_advise(map, 0, PAGE, 99));
     IS(EINVAL, mglru_advise(map, 24 * MIB, PAGE, MGLRU_COLD));
     IS(EINVAL, mglru_pin(map, PAGE, (size_t)-1));

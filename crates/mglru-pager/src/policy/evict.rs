@@ -24,6 +24,9 @@ use crate::swap::Stored;
 /// for a moment is what faults leave free (`account`).
 const TOGETHER: usize = 16;
 
+/// The owner of a folio, and its place in the batch.
+type Order = ([u32; 2], usize);
+
 /// A page that is locked on its way out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
@@ -38,32 +41,41 @@ pub(super) struct Victim {
 impl World {
     /// Evicts what can be; neighbours go together.
     pub(super) fn evict_batch(&mut self, folios: &mut Folios, batch: &mut [Eviction]) {
+        let owner = |nth: usize| folios[batch[nth].folio].owner;
+        let mut order: Vec<_> = (0..batch.len()).map(|nth| (owner(nth), nth)).collect();
+        order.sort_unstable();
+        let follow = |&([a, page], _): &Order, &([b, next], _): &Order| a == b && page + 1 == next;
         let mut victims = std::mem::take(&mut self.victims);
-        for (nth, eviction) in batch.iter_mut().enumerate() {
-            let [arena, page] = folios[eviction.folio].owner;
-            match self.lock_victim(arena, page, eviction.may_write) {
+        // A fault on a locked page waits: no more are locked than is of use.
+        for some in order.chunk_by(follow).flat_map(|run| run.chunks(TOGETHER)) {
+            self.lock_victims(batch, some, &mut victims);
+            self.stage_mapped(&mut victims);
+            self.protect_dirty(&victims);
+            victims.iter_mut().for_each(|victim| self.save(victim));
+            self.release_runs(&victims);
+            for victim in victims.drain(..) {
+                let eviction = &mut batch[victim.nth];
+                eviction.outcome = self.finish(&victim, &mut folios[eviction.folio]);
+            }
+            self.settle_slack();
+            // Faults are served before more of this.
+            std::thread::yield_now();
+        }
+        self.victims = victims;
+    }
+
+    fn lock_victims(&mut self, batch: &mut [Eviction], some: &[Order], victims: &mut Vec<Victim>) {
+        for &([arena, page], nth) in some {
+            let may_write = batch[nth].may_write;
+            match self.lock_victim(arena, page, may_write) {
                 Ok(presence) => {
                     let wrote = presence == Presence::Dirty;
                     let outcome = Outcome::Ready { wrote };
                     victims.push(Victim { arena, page, presence, nth, outcome });
                 }
-                Err(outcome) => eviction.outcome = outcome,
+                Err(outcome) => batch[nth].outcome = outcome,
             }
         }
-        victims.sort_unstable_by_key(|v| (v.arena, v.page));
-        for some in victims.chunks_mut(TOGETHER) {
-            self.stage_mapped(some);
-            self.protect_dirty(some);
-            some.iter_mut().for_each(|victim| self.save(victim));
-            self.release_runs(some);
-            for victim in some {
-                let eviction = &mut batch[victim.nth];
-                eviction.outcome = self.finish(victim, &mut folios[eviction.folio]);
-            }
-            self.settle_slack();
-        }
-        victims.clear();
-        self.victims = victims;
     }
 
     fn lock_victim(&mut self, id: u32, page: u32, may_write: bool) -> Result<Presence, Outcome> {
