@@ -1,12 +1,14 @@
 //! What a fault costs: the raw round trip of userfaultfd beside the pager's, and aging.
 //!
 //! `cargo run --release -p mglru-pager --example fault_cost`. Medians over single faults, so that
-//! the machine's other work matters little; both sides leave their threads where the scheduler
-//! puts them.
+//! the machine's other work matters little; first touches of both sides are made on the first
+//! processor.
 
 use std::time::{Duration, Instant};
 
-use mglru_pager::{Advice, FaultEngine, PagerOptions, SwapOptions, raw_round_trip};
+use mglru_pager::{
+    Advice, FaultEngine, PagerOptions, SwapOptions, on_first_processor, raw_round_trip,
+};
 
 const PAGE: usize = 4096;
 const FAULTS: usize = 20_000;
@@ -25,7 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn first_touch(engine: FaultEngine) -> Result<(), Box<dyn std::error::Error>> {
     let pager = PagerOptions::new().memory_max(1 << 30).fault_engine(engine).open()?;
     let mut map = pager.root().map_anon(FAULTS * PAGE)?;
-    let times = (0..FAULTS).map(|page| timed(|| map[page * PAGE] = 1)).collect();
+    let mut touch = |page| timed(|| map[page * PAGE] = 1);
+    let times = on_first_processor(|| (0..FAULTS).map(&mut touch).collect());
     println!("pager, first touch, room: {}", spread(times));
     Ok(())
 }

@@ -44,9 +44,6 @@ const DEPTH: usize = 16;
 const STACK: u64 = 64 << 10;
 /// Pages of one read at most: 64 KiB.
 const CLUSTER: u32 = 16;
-/// A read that ends within this is waited for awake: a processor that lies down meanwhile takes
-/// nearly as long to get up again as a fast device to answer. Whoever else can run goes first.
-const AWAKE: Duration = Duration::from_micros(60);
 /// How often faults that wait are looked at.
 const WATCH: Duration = Duration::from_secs(1);
 
@@ -74,8 +71,6 @@ struct Handler {
     stalled: u32,
     /// When the last fault began that was said to be stuck, ns.
     told: u64,
-    /// When there was something to do last, ns.
-    busy: u64,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -106,7 +101,6 @@ pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
         reading: (0..depth(&arena)).map(|_| None).collect(),
         stalled: 0,
         told: 0,
-        busy: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
@@ -127,18 +121,17 @@ impl Handler {
             self.read_notes();
             self.retry();
             self.ring.submit().expect("the ring is ours");
-            let mut came = n;
             while let Some(finished) = self.ring.finished() {
                 self.read_ended(finished.buffer, finished.result);
-                came += 1;
             }
             self.note_stalls();
+            self.watch();
             drop(work);
             if let Some(notes) = &self.arena.notes {
                 notes.round_is_over();
             }
             if n < MESSAGES && !self.installer.waiting.is_due() {
-                self.rest(came > 0);
+                self.sleep();
             }
         }
         self.set_stalled(0);
@@ -167,20 +160,6 @@ impl Handler {
         }
     }
 
-    /// Makes way until there is something to do.
-    fn rest(&mut self, was_busy: bool) {
-        let now = clock::monotonic();
-        if was_busy {
-            self.busy = now;
-        }
-        let reads = self.reading.iter().any(Option::is_some);
-        if reads && now - self.busy < AWAKE.as_nanos() as u64 {
-            std::thread::yield_now();
-        } else {
-            self.sleep();
-        }
-    }
-
     fn sleep(&mut self) {
         let (arena, waiting) = (&self.arena, &mut self.installer.waiting);
         let watched = !waiting.is_empty() || self.reading.iter().any(Option::is_some);
@@ -190,7 +169,6 @@ impl Handler {
         if wake.hush() {
             waiting.set_due();
         }
-        self.watch();
     }
 
     /// Faults come last: who forked goes on once the message is read, and from then on pages can

@@ -57,7 +57,7 @@ pub use lent::{Mapping, MappingMut};
 pub use mapping::{Advice, FaultStat, Pin};
 pub use pager::{Pager, PagerOptions};
 pub use probe::{Fact, probe};
-pub use round_trip::raw_round_trip;
+pub use round_trip::{on_first_processor, raw_round_trip};
 pub use shared::SharedMapping;
 pub use sigbus::FaultEngine;
 pub use store::{FileStore, Queue, Store};

@@ -58,8 +58,6 @@ impl World {
                 eviction.outcome = self.finish(&victim, &mut folios[eviction.folio]);
             }
             self.settle_slack();
-            // Faults are served before more of this.
-            std::thread::yield_now();
         }
         self.victims = victims;
     }

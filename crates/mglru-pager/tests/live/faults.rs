@@ -162,7 +162,8 @@ fn swapped_pages_come_together_where_they_are_used_in_turn() {
     (0..pages).for_each(|p| map[p * PAGE..][..PAGE].copy_from_slice(&pattern(p, 1)));
     let together = |(major, around): (u64, u64)| {
         assert_eq!(major + around, pages as u64);
-        assert!(around > 8 * major, "{around} with {major}");
+        // How many depends on who is faster, the reader or what is read ahead of it.
+        assert!(around > major, "{around} with {major}");
     };
     together(scan(&map, 1));
     // What came along and is stored to is newer than its slot.
