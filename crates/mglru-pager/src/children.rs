@@ -178,7 +178,7 @@ impl Children {
         std::mem::replace(&mut inbox, Inbox { kept_shared, ..Inbox::default() })
     }
 
-    /// Each page is stored to; a page that is missing meanwhile comes as for the program.
+    /// Each page that is still there is stored to, as it were.
     fn make_own(&self, addresses: &[u64]) {
         if addresses.is_empty() {
             return;
