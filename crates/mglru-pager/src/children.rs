@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl Children {
     }
 
     fn post(&self, what: impl FnOnce(&mut Inbox)) {
-        what(&mut self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+        what(&mut self.inbox());
         self.wake.ring();
     }
 
@@ -172,8 +172,12 @@ impl Children {
         }
     }
 
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self) -> Inbox {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inbox = self.inbox();
         let kept_shared = inbox.kept_shared;
         std::mem::replace(&mut inbox, Inbox { kept_shared, ..Inbox::default() })
     }
@@ -184,7 +188,7 @@ impl Children {
             return;
         }
         addresses.iter().for_each(|&address| heap::unshare(address));
-        let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let inbox = self.inbox();
         self.unsharing.store(!inbox.shared.is_empty(), Ordering::Release);
     }
 

@@ -141,7 +141,7 @@ pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Opti
 }
 
 /// The C library's answer to an outcome.
-fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
+pub fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
     let Err(error) = result else { return 0 };
     set_errno(error.errno());
     -1
@@ -239,9 +239,8 @@ pub fn around_write(
     };
     let all = if appends(fd) { managed.end(len) } else { covered(fd, offset, len) };
     let within = |at: usize| at.min(managed.map.len());
-    if let Err(error) = managed.map.write_back_range(within(all.start)..within(all.end)) {
+    if status(managed.map.write_back_range(within(all.start)..within(all.end))) != 0 {
         // Its pages stay as they are: what was stored to them must not be lost.
-        set_errno(error.errno());
         return -1;
     }
     let wrote = write();

@@ -43,7 +43,6 @@ impl Handler {
         let end = page.saturating_add(1 + window).min(self.arena.pages.len());
         let brought = self.bring_pooled(page + 1..end);
         self.ahead().next = page + 1 + brought;
-        self.arena.counters.read_around.fetch_add(brought.into(), Ordering::Relaxed);
     }
 
     fn ahead(&self) -> MutexGuard<'_, Ahead> {
@@ -65,7 +64,11 @@ impl Handler {
                 break;
             }
             match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
-                Loaded::Content => self.installer.install_unmapped(at, &self.page),
+                Loaded::Content => {
+                    // First: who finds the page there finds it counted.
+                    arena.counters.read_around.fetch_add(1, Ordering::Relaxed);
+                    self.installer.install_unmapped(at, &self.page);
+                }
                 Loaded::ToRead(_) => {
                     self.installer.give_up(at);
                     break;
