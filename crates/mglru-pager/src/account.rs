@@ -20,7 +20,7 @@ pub const NO_LIMIT: u64 = u64::MAX;
 const RECLAIM_BYTES: u64 = 64 * PAGE as u64;
 /// The free reserve is a share of the limit, within bounds: enough for a burst of faults while
 /// the policy thread wakes, little enough not to be missed.
-const RESERVE_SHARE: u64 = 128;
+const RESERVE_SHARE: u64 = 256;
 const RESERVE_BYTES: (u64, u64) = (16 * PAGE as u64, 1024 * PAGE as u64);
 
 /// A limit or protection of a group.
@@ -272,7 +272,8 @@ impl Account {
         let (least, most) = RESERVE_BYTES;
         let max = self.fault_max();
         let low = (max / RESERVE_SHARE).clamp(least, most).min(max / 4);
-        (low, low + low / 2)
+        // A burst of evictions is short: it takes a processor that a fault may want.
+        (low, low + (low / 4).max(least).min(low / 2))
     }
 
     /// Usage from which on reclaim works in the background.
@@ -280,6 +281,11 @@ impl Account {
         let max = self.fault_max();
         let below_max = if max == NO_LIMIT { NO_LIMIT } else { max - self.reserve().0 };
         below_max.min(self.get(Setting::High))
+    }
+
+    /// There is room for pages that nobody asked for.
+    pub fn has_plenty(&self) -> bool {
+        self.ancestry().all(|account| account.usage() + PAGE_COST <= account.background_from())
     }
 
     /// Usage at which it stops again.

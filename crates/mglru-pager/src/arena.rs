@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::account::Account;
 use crate::children::Children;
+use crate::faults::Kind;
 use crate::frames::Frames;
 use crate::handler::Ahead;
 use crate::pages::{Pages, Presence, Slot};
@@ -167,7 +168,7 @@ pub struct Arena {
     pub memory: Arc<dyn Frames>,
     /// Of a heap: where its pages are before they are given back.
     pub staging: Option<Arc<Staging>>,
-    /// Its faults. Closed before the view goes: nobody reads events any more.
+    /// Its faults.
     pub uffd: Uffd,
     /// Where the program sees it.
     pub view: View,
@@ -359,6 +360,27 @@ impl Arena {
             if low && !account.wanted.swap(true, Ordering::AcqRel) {
                 self.policy.ring();
             }
+        }
+    }
+
+    /// What serving a page takes that is found so.
+    pub fn kind_of(&self, page: u32, presence: Presence) -> Kind {
+        match (presence, &self.backing) {
+            (Presence::Staged, _) => Kind::Limbo,
+            (Presence::Absent, Backing::Store(_)) => Kind::Major,
+            (Presence::Absent, _) if self.pages.slot(page) == 0 => Kind::Minor,
+            // What is in the swap file is read, and noted when the read ends.
+            (Presence::Absent, _) => Kind::Zswap,
+            _ => Kind::Protect,
+        }
+    }
+
+    /// A page that is missing is read with its neighbours: that is wanted, and there is room.
+    pub fn has_neighbours_read(&self) -> bool {
+        match self.access() {
+            Access::Random => false,
+            Access::Normal => self.account.has_plenty(),
+            Access::Sequential => true,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::account::{Account, Happened, NO_LIMIT, Setting};
 use crate::arena::{Arena, Backing, Wanted};
 use crate::error::PagerError;
 use crate::faults::Kind;
+use crate::sigbus::FaultEngine;
 use crate::lent::{Mapping, MappingMut};
 use crate::mapping::Mapped;
 use crate::pager::{Inner, LEAST_MAX};
@@ -376,7 +377,9 @@ impl Group {
             let takes = "1 byte to 16 TiB".into();
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
-        let (memcg, faults) = (self.account.memcg, self.inner.faults);
+        let memcg = self.account.memcg;
+        let heap = matches!(backing, Backing::Heap(_));
+        let faults = if heap { FaultEngine::Thread } else { self.inner.faults };
         let wanted = Wanted { nr_pages, backing, over, faults };
         self.inner.shared.call(move |policy| policy.attach(wanted, memcg))?
     }

@@ -85,9 +85,9 @@ fn depth(arena: &Arena) -> usize {
     DEPTH / arena.bells.len()
 }
 
-/// Bytes of memory the handlers take, their stacks included.
+/// Bytes of memory the handlers take from the start, their stacks included.
 pub fn buffer_bytes(arena: &Arena) -> u64 {
-    arena.bells.len() as u64 * (STACK + (depth(arena) * read_bytes(arena)) as u64)
+    arena.bells.len() as u64 * (STACK + read_bytes(arena) as u64)
 }
 
 /// Starts a handler of an arena. It ends after [`Arena::closed`] was set and it was woken.
@@ -135,6 +135,7 @@ impl Handler {
             }
         }
         self.set_stalled(0);
+        self.arena.account.uncharge(self.ring.grown());
         // Nobody faults any more, but slots would stay taken for ever.
         for note in self.arena.notes.iter().flat_map(Notes::take) {
             if let Note::Free(slot) = note {
@@ -226,7 +227,7 @@ impl Handler {
     fn touched(&mut self, touch: Touch) {
         let under_way = self.under_way();
         let locked = self.arena.pages.lock_or_wait(touch.page);
-        let kind = locked.map(|presence| self.kind_of(touch.page, presence));
+        let kind = locked.map(|presence| self.arena.kind_of(touch.page, presence));
         self.serve_one(touch, locked);
         if let Some(kind) = kind.filter(|_| self.under_way() == under_way) {
             self.served(kind, touch);

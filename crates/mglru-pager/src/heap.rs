@@ -16,7 +16,6 @@ use crate::forks::{self, Ending};
 use crate::group::Group;
 use crate::mapping::{FaultStat, Served};
 use crate::region::Region;
-use crate::sigbus::FaultEngine;
 use crate::sys::PAGE;
 use crate::sys::heap::{self, TABLE_SPAN};
 use crate::sys::uffd::Span;
@@ -38,12 +37,9 @@ impl Group {
     /// Functions given to `pthread_atfork` before the first heap was made must not touch heaps.
     ///
     /// # Errors
-    /// The pager's faults are served by SIGBUS, the kernel has no `UFFDIO_MOVE` (Linux 6.8) or
+    /// The kernel has no `UFFDIO_MOVE` (Linux 6.8) or
     /// reports no forks (CAP_SYS_PTRACE), or there is no room.
     pub fn heap(&self, reserve: usize, fork: ForkPolicy) -> Result<Heap, PagerError> {
-        if self.inner().faults == FaultEngine::Sigbus {
-            return Err(PagerError::Unsupported("heaps with FaultEngine::Sigbus"));
-        }
         forks::prepare();
         let (children, thread) = Children::start(fork)?;
         let reserve = reserve.next_multiple_of(TABLE_SPAN);
@@ -162,6 +158,8 @@ impl Drop for Heap {
         self.children.stop();
         // A thread that panicked has said so.
         self.thread.take().map(JoinHandle::join);
+        // A child that lives on holds the descriptor, and unmapping would wait to be heard of.
+        let _ = self.arena.uffd.unregister(self.arena.view.span());
     }
 }
 

@@ -11,6 +11,7 @@ mod library;
 use crate::children::ForkPolicy;
 use crate::pager::LEAST_MAX;
 use crate::probe::probe;
+use crate::sigbus::FaultEngine;
 
 /// `memory.max` of the program, bytes.
 pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";
@@ -22,6 +23,8 @@ pub const ENV_LEAST: &str = "MGLRU_LEAST_MAPPING";
 pub const LEAST: usize = 1 << 20;
 /// Heaps are managed, and this is how forks are: `serve` or `copy`.
 pub const ENV_FORK: &str = "MGLRU_FORK";
+/// Who serves the faults of file mappings: `thread` (unless set) or `sigbus`.
+pub const ENV_FAULTS: &str = "MGLRU_FAULTS";
 /// Bytes of the swap file; none if 0.
 pub const ENV_SWAP: &str = "MGLRU_SWAP";
 /// Where the swap file is; /var/tmp unless set.
@@ -83,6 +86,8 @@ pub struct Launch {
     pub least: Option<u64>,
     /// How forks are, if heaps are to be managed.
     pub heap: Option<ForkPolicy>,
+    /// Who serves the faults of file mappings.
+    pub faults: FaultEngine,
     /// Bytes of the swap file behind the compressed pool, made when the pool is full.
     pub swap: Option<u64>,
     /// Where the swap file is; /var/tmp unless set.
@@ -119,6 +124,7 @@ impl Launch {
         for (name, value) in settings {
             value.map(|bytes| command.env(name, bytes.to_string()));
         }
+        command.env(ENV_FAULTS, self.faults.name());
         if let Some(fork) = self.heap {
             command.env(ENV_FORK, fork.name());
         }

@@ -40,7 +40,7 @@ use flush::Flush;
 use jobs::Job;
 use pressure::Watch;
 use world::World;
-use writeback::WRITE_BUFFERS;
+use writeback::WRITE_BUFFER;
 
 /// The one node and zone of a pager: its budget.
 const NODE: NodeId = NodeId(0);
@@ -48,7 +48,7 @@ const ZONE: Zone = Zone(0);
 /// How often dirty pages are looked for that nobody asked to write.
 const SWEEP: Duration = Duration::from_secs(5);
 /// What the thread itself takes: its buffers, stack and small tables, bytes.
-const OVERHEAD: u64 = WRITE_BUFFERS + (256 << 10);
+const OVERHEAD: u64 = WRITE_BUFFER + (256 << 10);
 
 type Call = Box<dyn FnOnce(&mut Policy) + Send>;
 
@@ -197,7 +197,8 @@ impl Policy {
             return;
         }
         let (kind, memcg) = (attached.kind(), attached.arena.account.memcg);
-        let recency = attached.arena.access() != Access::Sequential;
+        // Of random accesses the first says nothing of a second: the page has to prove itself.
+        let recency = attached.arena.access() == Access::Normal;
         let pinned = attached.arena.pages.is_pinned(page);
         let folio = self.lru.new_folio(kind, memcg, NODE, ZONE, 0, [id, page]);
         self.lru.folios_mut()[folio].mapcount = 1;

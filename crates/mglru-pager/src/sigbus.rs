@@ -1,10 +1,10 @@
 //! Faults served by the thread that has them: the kernel sends it SIGBUS in place of a message to
 //! the arena's handler, which saves two switches of threads.
 //!
-//! The thread serves what needs neither waiting nor memory of its own: pages that were never used,
-//! pages of the compressed pool, first stores to clean pages. Everything else it leaves to the
-//! handler, with a note, and waits. All of it runs in a signal handler: it allocates nothing, and
-//! takes only locks whose holders never touch managed memory.
+//! The thread serves what takes one page's buffer and no room that is not there: pages that were
+//! never used, pages of the compressed pool, a file's page alone, first stores to clean pages.
+//! Everything else it leaves to the handler, with a note, and waits. All of it runs in a signal
+//! handler: it allocates nothing, and takes only locks whose holders never touch managed memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -13,8 +13,8 @@ use std::time::Duration;
 use crate::account::PAGE_COST;
 use crate::arena::{Arena, Backing, Event};
 use crate::error::PagerError;
-use crate::faults::Kind;
 use crate::pages::{Presence, Slot};
+use crate::store::Store;
 use crate::sys::signal::{self, Bus};
 use crate::sys::{PAGE, clock, raw};
 
@@ -37,8 +37,19 @@ pub enum FaultEngine {
     Thread,
     /// The thread that faults, by SIGBUS: cheaper, where all that touches the memory is the
     /// program's own code. A system call that is given a page that is not there fails with EFAULT.
-    /// Not for heaps. The program leaves SIGBUS alone, or passes on what is not its own.
+    /// Heaps are served by threads all the same. The program leaves SIGBUS alone, or passes on
+    /// what is not its own.
     Sigbus,
+}
+
+impl FaultEngine {
+    /// As options name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Sigbus => "sigbus",
+        }
+    }
 }
 
 /// What is left to the handler.
@@ -192,11 +203,7 @@ pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
     let Some(presence) = arena.pages.try_lock(page) else { return left(arena, page, store) };
     // Who does not say whether it stored, and finds the page there, stored.
     let stored = store.unwrap_or(presence.is_mapped());
-    let kind = match (presence, arena.pages.slot(page)) {
-        (Presence::Absent, 0) => Kind::Minor,
-        (Presence::Absent, _) => Kind::Zswap,
-        _ => Kind::Protect,
-    };
+    let kind = arena.kind_of(page, presence);
     let (after, event) = match presence {
         Presence::Absent => match fill(arena, page, stored) {
             Some(filled) => (filled, Some(Event::Filled)),
@@ -218,43 +225,64 @@ pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
 
 /// Fills the locked page; `None`: it cannot be done here.
 fn fill(arena: &Arena, page: u32, store: bool) -> Option<Presence> {
-    if !matches!(arena.backing, Backing::Anon) || arena.account.try_charge(PAGE_COST).is_err() {
+    if arena.account.try_charge(PAGE_COST).is_err() {
         return None;
     }
-    let filled = filled(arena, page, store);
+    let filled = match &arena.backing {
+        Backing::Anon => fill_anon(arena, page, store),
+        Backing::Store(from) => fill_stored(arena, page, store, &**from),
+        Backing::Heap(_) => None,
+    };
     if filled.is_none() {
         arena.account.uncharge(PAGE_COST);
     }
     filled
 }
 
-#[repr(align(64))]
+/// Aligned for reads past the page cache.
+#[repr(align(4096))]
 struct Bytes([u8; PAGE]);
 
-fn filled(arena: &Arena, page: u32, store: bool) -> Option<Presence> {
-    static ZEROS: Bytes = Bytes([0; PAGE]);
-    let (mut content, mut scratch) = (Bytes([0; PAGE]), Bytes([0; PAGE]));
+static ZEROS: Bytes = Bytes([0; PAGE]);
+
+fn fill_anon(arena: &Arena, page: u32, store: bool) -> Option<Presence> {
     let slot = arena.pages.slot(page);
-    let content = match slot {
-        0 => &ZEROS.0,
-        slot => {
-            let unpacked = arena.swap.load_in_place(slot, &mut content.0, &mut scratch.0);
-            unpacked.then_some(&content.0)?
-        }
-    };
-    let presence = if store || slot != 0 { Presence::Dirty } else { Presence::Clean };
+    if slot == 0 {
+        let presence = if store { Presence::Dirty } else { Presence::Clean };
+        return install(arena, page, &ZEROS.0, presence);
+    }
+    let (mut content, mut scratch) = (Bytes([0; PAGE]), Bytes([0; PAGE]));
+    if !arena.swap.load_in_place(slot, &mut content.0, &mut scratch.0) {
+        return None;
+    }
+    let presence = install(arena, page, &content.0, Presence::Dirty)?;
+    arena.counters.major.fetch_add(1, Ordering::Relaxed);
+    leave(arena, Note::Free(arena.pages.set_slot(page, 0)));
+    Some(presence)
+}
+
+/// Reads the page, if it is to be read alone. What fails the handler meets again, and says.
+fn fill_stored(arena: &Arena, page: u32, store: bool, from: &dyn Store) -> Option<Presence> {
+    let queue = from.queue().filter(|queue| page < queue.nr_pages && !arena.has_neighbours_read())?;
+    let mut content = Bytes([0; PAGE]);
+    let missed = arena.is_missed(page);
+    arena.account.shift_stalls(missed.into());
+    let read = raw::read_all(queue.fd, &mut content.0, queue.base + arena.offset(page));
+    arena.account.shift_stalls(-i32::from(missed));
+    read.ok()?;
+    let presence = if store { Presence::Dirty } else { Presence::Clean };
+    install(arena, page, &content.0, presence)?;
+    arena.counters.major.fetch_add(1, Ordering::Relaxed);
+    Some(presence)
+}
+
+fn install(arena: &Arena, page: u32, content: &[u8], presence: Presence) -> Option<Presence> {
     arena.wake_policy_if_low();
     arena.note_filled(page);
     arena.pages.set(page, presence);
     let protect = presence == Presence::Clean;
-    if arena.uffd.copy(arena.view.address(page), content, protect).is_err() {
-        return None;
-    }
+    arena.uffd.copy(arena.view.address(page), content, protect).ok()?;
     arena.counters.missing.fetch_add(1, Ordering::Relaxed);
-    if slot != 0 {
-        arena.counters.major.fetch_add(1, Ordering::Relaxed);
-        leave(arena, Note::Free(arena.pages.set_slot(page, 0)));
-    }
     Some(presence)
 }
 

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use mglru_pager::ForkPolicy;
 use mglru_pager::launch::{Launch, malloc};
+use mglru_pager::{FaultEngine, ForkPolicy};
 use mglru_sim::spec::Size;
 
 use super::Answer;
@@ -31,6 +31,11 @@ pub(super) struct Args {
     /// Leaves private anonymous memory (the malloc heap) to the kernel
     #[arg(long)]
     no_heap: bool,
+    /// Who serves the faults of file mappings: threads beside the program, or the thread that
+    /// faults, by SIGBUS: cheaper, but a system call that is given a page that is not there fails
+    /// with EFAULT
+    #[arg(long, value_name = "ENGINE", default_value = "thread")]
+    faults: Faults,
     /// Swap file for the heap, behind a quarter of the budget of compressed memory
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     swap: Size,
@@ -56,6 +61,12 @@ enum Fork {
     Copy,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Faults {
+    Thread,
+    Sigbus,
+}
+
 impl Args {
     fn launch(&self) -> Launch {
         let limit = |size: Option<Size>| size.filter(|&size| size != Size::MAX).map(|Size(n)| n);
@@ -63,12 +74,17 @@ impl Args {
             Fork::Serve => ForkPolicy::Serve,
             Fork::Copy => ForkPolicy::Copy,
         };
+        let faults = match self.faults {
+            Faults::Thread => FaultEngine::Thread,
+            Faults::Sigbus => FaultEngine::Sigbus,
+        };
         Launch {
             memory_max: limit(self.max),
             memory_high: limit(self.high),
             least: Some(self.least.0),
             heap: Some(fork)
                 .filter(|_| !self.no_heap && (self.max.is_some() || self.high.is_some())),
+            faults,
             swap: Some(self.swap.0),
             swap_dir: Some(self.swap_dir.clone()),
             control: None,

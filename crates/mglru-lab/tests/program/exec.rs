@@ -28,9 +28,11 @@ fn a_program_runs_as_it_is_and_its_status_is_ours() {
     let shell = "echo $MGLRU_MEMORY_MAX $MGLRU_FORK; exit 7";
     let answer = exec(&["--memory-max", "16M", "--fork=copy", "--", "sh", "-c", shell]);
     assert_eq!(answer, (Some(7), "16777216 copy".into(), String::new()));
-    let shell = "echo ${MGLRU_FORK-none}";
+    let shell = "echo ${MGLRU_FORK-none} $MGLRU_FAULTS";
     let answer = exec(&["--memory-max", "16M", "--no-heap", "--", "sh", "-c", shell]);
-    assert_eq!(answer.1, "none");
+    assert_eq!(answer.1, "none thread");
+    let answer = exec(&["--faults=sigbus", "--no-heap", "--", "sh", "-c", shell]);
+    assert_eq!(answer.1, "none sigbus");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use mglru_pager::{ForkPolicy, Pager, PagerError, PagerOptions, SwapOptions, launch};
+use mglru_pager::{FaultEngine, ForkPolicy, Pager, PagerError, PagerOptions, SwapOptions, launch};
 
 /// A shorter mapping is left to the kernel, bytes.
 pub fn least() -> usize {
@@ -19,7 +19,15 @@ pub fn open() -> Result<Pager, PagerError> {
     if let Some(bytes) = number(launch::ENV_HIGH) {
         options = options.memory_high(bytes);
     }
-    options.swap(swap()).open()
+    options.fault_engine(faults()).swap(swap()).open()
+}
+
+/// Who serves the faults of file mappings.
+fn faults() -> FaultEngine {
+    match std::env::var(launch::ENV_FAULTS).as_deref() {
+        Ok("sigbus") => FaultEngine::Sigbus,
+        _ => FaultEngine::Thread,
+    }
 }
 
 /// A quarter of the budget compressed in memory, what does not fit in a file. The pool is paid

@@ -106,7 +106,7 @@ impl Handler {
     }
 
     fn read_swap_file(&mut self, arena: &Arc<Arena>, touch: Touch, slot: Slot, offset: u64) {
-        let Some(buffer) = self.ring.take() else { return self.wait_for_buffer(touch) };
+        let Some(buffer) = self.take_buffer(PAGE) else { return self.wait_for_buffer(touch) };
         let file = arena.swap.file().expect("the slot is in the file");
         self.ring.read(file.as_fd(), buffer, PAGE, offset);
         arena.account.note(Happened::Pswpin);
@@ -125,7 +125,9 @@ impl Handler {
     }
 
     fn queue_read(&mut self, queue: Queue<'_>, touch: Touch) {
-        let Some(buffer) = self.ring.take() else { return self.wait_for_buffer(touch) };
+        let random = self.arena.access() == Access::Random;
+        let most = if random { PAGE } else { CLUSTER as usize * PAGE };
+        let Some(buffer) = self.take_buffer(most) else { return self.wait_for_buffer(touch) };
         let around = self.read_around(touch.page, queue.nr_pages);
         let (first, nr_pages) = (around.start, around.len() as u32);
         let offset = queue.base + self.arena.offset(first);
@@ -133,6 +135,11 @@ impl Handler {
         let missed = self.arena.is_missed(touch.page);
         let reading = Reading { touch, first, nr_pages, slot: None, missed, dropped: false };
         self.reading[buffer.index()] = Some(reading);
+    }
+
+    fn take_buffer(&mut self, len: usize) -> Option<BufferId> {
+        let account = &self.arena.account;
+        self.ring.take(len, |bytes| account.try_charge(bytes).is_ok())
     }
 
     fn wait_for_buffer(&mut self, touch: Touch) {
@@ -167,7 +174,7 @@ impl Handler {
     /// Takes a neighbour into the read, if it is absent and there is plenty of room.
     pub(super) fn join(&mut self, page: u32) -> bool {
         let account = self.arena.account.clone();
-        if account.ancestry().any(|a| a.usage() + PAGE_COST > a.background_from()) {
+        if !account.has_plenty() {
             return false;
         }
         match self.arena.pages.try_lock(page) {

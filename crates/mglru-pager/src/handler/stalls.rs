@@ -2,9 +2,7 @@
 
 use super::waiting::Why;
 use super::{Handler, Touch};
-use crate::arena::Backing;
 use crate::faults::Kind;
-use crate::pages::Presence;
 use crate::sys::clock;
 
 /// A stall that begins and ends while one fault is served.
@@ -15,18 +13,6 @@ impl Handler {
     /// Faults that wait, here or for a read.
     pub(super) fn under_way(&self) -> usize {
         self.installer.waiting.len() + self.reading.iter().flatten().count()
-    }
-
-    /// What serving a page takes that is found so.
-    pub(super) fn kind_of(&self, page: u32, presence: Presence) -> Kind {
-        match (presence, &self.arena.backing) {
-            (Presence::Staged, _) => Kind::Limbo,
-            (Presence::Absent, Backing::Store(_)) => Kind::Major,
-            (Presence::Absent, _) if self.arena.pages.slot(page) == 0 => Kind::Minor,
-            // What is in the swap file is read, and noted when the read ends.
-            (Presence::Absent, _) => Kind::Zswap,
-            _ => Kind::Protect,
-        }
     }
 
     /// A fault is over.

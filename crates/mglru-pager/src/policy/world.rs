@@ -80,12 +80,12 @@ impl World {
     ) -> io::Result<Self> {
         Ok(Self {
             clock: Clock::start(),
+            writer: Writer::new(root.clone())?,
             accounts: vec![root],
             arenas: Vec::new(),
             mms: Vec::new(),
             swap,
             second_chance,
-            writer: Writer::new()?,
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),
             met_dirty: Vec::new(),

@@ -6,12 +6,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use mglru::folio::Bit;
 
 use super::Policy;
 use super::evict::unlock;
 use super::world::World;
+use crate::account::Account;
 use crate::arena::{Arena, Backing};
 use crate::pages::{Presence, Slot};
 use crate::swap::SwapFile;
@@ -22,8 +24,8 @@ use crate::sys::ring::{BufferId, Ring};
 const DEPTH: u16 = 32;
 /// Pages of one write at most.
 pub(super) const CLUSTER: u32 = 8;
-/// Bytes of memory all writes together may take.
-pub(super) const WRITE_BUFFERS: u64 = DEPTH as u64 * CLUSTER as u64 * PAGE as u64;
+/// Bytes of a write's buffer.
+pub(super) const WRITE_BUFFER: u64 = CLUSTER as u64 * PAGE as u64;
 
 /// A write under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ struct Writing {
 /// What writes.
 pub(super) struct Writer {
     ring: Ring,
+    /// Who pays for its buffers.
+    payer: Arc<Account>,
     writing: Vec<Option<Writing>>,
     number: u64,
 }
@@ -61,9 +65,9 @@ pub(super) enum Started {
 }
 
 impl Writer {
-    pub(super) fn new() -> io::Result<Self> {
-        let ring = Ring::new(DEPTH, CLUSTER as usize * PAGE)?;
-        Ok(Self { ring, writing: vec![None; usize::from(DEPTH)], number: 0 })
+    pub(super) fn new(payer: Arc<Account>) -> io::Result<Self> {
+        let ring = Ring::new(DEPTH, WRITE_BUFFER as usize)?;
+        Ok(Self { ring, payer, writing: vec![None; usize::from(DEPTH)], number: 0 })
     }
 
     pub(super) fn submit(&mut self) {
@@ -97,11 +101,15 @@ impl Writer {
         offset: u64,
         content: &[u8],
     ) -> bool {
-        let Some(buffer) = self.ring.take() else { return false };
+        let Some(buffer) = self.take_buffer(PAGE) else { return false };
         self.ring.bytes(buffer)[..PAGE].copy_from_slice(content);
         let what = Writing { arena, first: page, nr_pages: 1, slot: Some(slot), number: 0 };
         self.queue(file.as_fd(), buffer, what, offset);
         true
+    }
+
+    fn take_buffer(&mut self, len: usize) -> Option<BufferId> {
+        self.ring.take(len, |bytes| self.payer.try_charge(bytes).is_ok())
     }
 
     fn queue(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, what: Writing, offset: u64) {
@@ -131,7 +139,7 @@ impl World {
         let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
             return self.write_now(&arena, first, lru);
         };
-        let Some(buffer) = self.writer.ring.take() else { return Started::Full };
+        let Some(buffer) = self.writer.take_buffer(CLUSTER as usize * PAGE) else { return Started::Full };
         let most = most.min(CLUSTER).min(queue.nr_pages - first);
         let nr_pages = self.snapshot(&arena, first, most, buffer, lru);
         if nr_pages == 0 {

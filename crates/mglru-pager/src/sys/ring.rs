@@ -30,10 +30,12 @@ pub struct Finished {
     pub result: io::Result<usize>,
 }
 
-/// An io_uring and its buffers.
+/// An io_uring and its buffers, which take memory as they are used; the first may from the start.
 pub struct Ring {
     ring: IoUring,
     buffers: Vec<Buffer>,
+    /// Bytes that each buffer may hold so far.
+    granted: Vec<usize>,
     free: Vec<u16>,
     in_flight: usize,
     queued: usize,
@@ -45,8 +47,15 @@ impl Ring {
         // Its thread looks often enough: it need not be interrupted when a transfer ends.
         let ring = IoUring::builder().setup_coop_taskrun().build(u32::from(depth))?;
         let buffers = (0..depth).map(|_| Buffer::new(bytes)).collect::<io::Result<_>>()?;
+        let mut granted = vec![0; usize::from(depth)];
+        granted[0] = bytes;
         let free = (0..depth).rev().collect();
-        Ok(Self { ring, buffers, free, in_flight: 0, queued: 0 })
+        Ok(Self { ring, buffers, granted, free, in_flight: 0, queued: 0 })
+    }
+
+    /// Bytes that buffers beyond the first were granted.
+    pub fn grown(&self) -> u64 {
+        self.granted[1..].iter().sum::<usize>() as u64
     }
 
     /// Transfers under way.
@@ -54,9 +63,22 @@ impl Ring {
         self.in_flight
     }
 
-    /// A free buffer, if there is one.
-    pub fn take(&mut self) -> Option<BufferId> {
-        self.free.pop().map(BufferId)
+    /// A free buffer for `len` bytes. If it takes more memory than one did so far, `grant` is asked
+    /// for that.
+    pub fn take(&mut self, len: usize, grant: impl FnOnce(u64) -> bool) -> Option<BufferId> {
+        let granted = |&buffer: &u16| self.granted[usize::from(buffer)];
+        let at = match self.free.iter().rposition(|buffer| granted(buffer) >= len) {
+            Some(at) => at,
+            None => {
+                let last = *self.free.last()?;
+                if !grant((len - granted(&last)) as u64) {
+                    return None;
+                }
+                self.granted[usize::from(last)] = len;
+                self.free.len() - 1
+            }
+        };
+        Some(BufferId(self.free.remove(at)))
     }
 
     /// Gives a buffer back.
@@ -149,5 +171,26 @@ impl Drop for Ring {
             }
             while self.finished().is_some() {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_take_what_was_granted() {
+        let Ok(mut ring) = Ring::new(3, 8192) else { return println!("skipped: no io_uring") };
+        let first = ring.take(8192, |_| panic!("the first is paid for")).unwrap();
+        assert_eq!(ring.take(4096, |_| false), None);
+        let second = ring.take(4096, |bytes| bytes == 4096).unwrap();
+        assert_eq!(ring.grown(), 4096);
+        ring.give_back(first);
+        assert_eq!(ring.take(8192, |_| false), Some(first), "not one that would have to grow");
+        ring.give_back(second);
+        assert_eq!(ring.take(4096, |_| false), Some(second), "it holds as much already");
+        ring.give_back(second);
+        assert_eq!(ring.take(8192, |bytes| bytes == 4096), Some(second), "only what it adds");
+        assert_eq!(ring.grown(), 8192);
     }
 }

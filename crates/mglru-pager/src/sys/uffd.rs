@@ -179,6 +179,11 @@ impl Uffd {
         self.call(IOC_REGISTER, &mut arg)
     }
 
+    /// Asks to be told of nothing any more.
+    pub fn unregister(&self, mut span: Span) -> io::Result<()> {
+        self.call(IOC_UNREGISTER, &mut span)
+    }
+
     /// Lets whoever faulted there try again.
     pub fn wake(&self, mut span: Span) -> io::Result<()> {
         self.call(IOC_WAKE, &mut span)

@@ -6,6 +6,7 @@ pub const API: u64 = 0xAA;
 pub const IOC_NEW: libc::c_ulong = 0xAA00;
 pub const IOC_API: libc::c_ulong = 0xC018_AA3F;
 pub const IOC_REGISTER: libc::c_ulong = 0xC020_AA00;
+pub const IOC_UNREGISTER: libc::c_ulong = 0x8010_AA01;
 pub const IOC_WAKE: libc::c_ulong = 0x8010_AA02;
 pub const IOC_COPY: libc::c_ulong = 0xC028_AA03;
 pub const IOC_WRITEPROTECT: libc::c_ulong = 0xC018_AA06;

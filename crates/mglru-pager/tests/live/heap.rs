@@ -165,6 +165,33 @@ fn what_was_only_read_is_swapped_while_a_child_shares_it() {
 }
 
 #[test]
+fn a_heap_may_go_while_a_child_lives() {
+    let Some((pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
+    let memory = map(&heap, 16 * MIB);
+    fill(memory, 9);
+    let mut gate = [0; 2];
+    // SAFETY: room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(gate.as_mut_ptr()) }, 0);
+    let [wait, go] = gate;
+    let (start, len) = (memory.as_ptr(), memory.len());
+    let child = fork(move || {
+        let mut byte = 0u8;
+        // SAFETY: descriptors of this test; the child's copy of the mapping.
+        let memory = unsafe {
+            libc::close(go);
+            libc::read(wait, (&raw mut byte).cast(), 1);
+            std::slice::from_raw_parts(start, len)
+        };
+        i32::from(wrong(memory, 9) > 0)
+    });
+    drop(heap);
+    drop(pager);
+    // SAFETY: as above.
+    unsafe { libc::close(go) };
+    assert_eq!(status(child), 0);
+}
+
+#[test]
 fn a_child_may_store_drop_and_outlive_its_parents_pages() {
     let Some((_pager, heap, _dir)) = heap(6 * MIB, ForkPolicy::Serve) else { return };
     let memory = map(&heap, 16 * MIB);

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use crate::stress::{race, verify};
 use crate::{MIB, PAGE, content, file_of, open, pattern};
 use mglru_pager::{
-    Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerError, PagerOptions, SwapOptions,
+    Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerOptions, SwapOptions,
 };
 
 fn pager_with(max: usize, swap: SwapOptions) -> Option<Pager> {
@@ -36,16 +36,37 @@ fn stores_survive_eviction() {
 
 #[test]
 fn stores_to_files_survive_eviction_and_reach_them() {
-    let Some(pager) = pager(6 * MIB) else { return };
-    let file = file_of(16 * MIB, |_| 0);
-    // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
-    let root = pager.root();
-    let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
-    verify(&map, &expected);
-    map.flush().unwrap();
-    drop(map);
-    verify(&content(&file), &expected);
+    for advice in [Advice::Normal, Advice::Random] {
+        let Some(pager) = pager(6 * MIB) else { return };
+        let file = file_of(16 * MIB, |_| 0);
+        // SAFETY: nobody else has the file.
+        let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+        map.advise(advice).unwrap();
+        let root = pager.root();
+        let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+        verify(&map, &expected);
+        println!("{advice:?}: {:?}", map.stat());
+        map.flush().unwrap();
+        drop(map);
+        verify(&content(&file), &expected);
+    }
+}
+
+#[test]
+fn a_heap_beside_is_served_by_threads() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let heap = match pager.root().heap(1 << 30, ForkPolicy::Serve) {
+        Ok(heap) => heap,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let start = heap.map(16 * MIB, None).unwrap();
+    // SAFETY: the range was just mapped, and is nobody else's.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(start, 16 * MIB) };
+    bytes.iter_mut().step_by(PAGE).for_each(|byte| *byte = 7);
+    assert!(bytes.iter().step_by(PAGE).all(|&byte| byte == 7));
+    let mut zeros = std::fs::File::open("/dev/zero").unwrap();
+    assert_eq!(zeros.read(bytes).unwrap(), 16 * MIB, "a system call is served too");
+    assert!(bytes.iter().all(|&byte| byte == 0));
 }
 
 #[test]
@@ -72,9 +93,6 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
 #[test]
 fn what_it_cannot_serve_is_refused() {
     let Some(pager) = pager(8 * MIB) else { return };
-    let refused = pager.root().heap(1 << 30, ForkPolicy::Serve).err().unwrap();
-    assert!(matches!(refused, PagerError::Unsupported(_)));
-    assert_eq!(refused.to_string(), "not supported: heaps with FaultEngine::Sigbus");
     let mut map = pager.root().map_anon(MIB).unwrap();
     let mut zeros = std::fs::File::open("/dev/zero").unwrap();
     let error = zeros.read(&mut map[..PAGE]).unwrap_err();
