@@ -22,6 +22,8 @@ use crate::sys::wake::Wake;
 
 /// Events after which the policy is woken to take them.
 pub const INBOX: usize = 4096;
+/// What they take until then.
+pub const INBOX_BYTES: u64 = (INBOX * size_of::<(Event, u32)>()) as u64;
 
 /// What backs the pages of an arena.
 #[derive(Clone)]

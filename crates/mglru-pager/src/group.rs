@@ -9,12 +9,12 @@ use crate::account::{Account, Happened, NO_LIMIT, Setting};
 use crate::arena::{Arena, Backing, Wanted};
 use crate::error::PagerError;
 use crate::faults::Kind;
-use crate::sigbus::FaultEngine;
 use crate::lent::{Mapping, MappingMut};
 use crate::mapping::Mapped;
 use crate::pager::{Inner, LEAST_MAX};
 use crate::policy::Policy;
 use crate::policy::report::GroupReport;
+use crate::sigbus::FaultEngine;
 use crate::store::{FileStore, Store};
 use crate::sys::{PAGE, clock};
 

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::arena::Arena;
+use crate::arena::{Arena, INBOX_BYTES};
 use crate::forks::{self, Who, Work};
 use crate::pages::Presence;
 use crate::sigbus::{Note, Notes};
@@ -85,9 +85,11 @@ fn depth(arena: &Arena) -> usize {
     DEPTH / arena.bells.len()
 }
 
-/// Bytes of memory the handlers take from the start, their stacks included.
+/// Bytes of memory that an arena's handlers and what they tell take from the start: of each its
+/// stack, a read, two pages and what unpacks them.
 pub fn buffer_bytes(arena: &Arena) -> u64 {
-    arena.bells.len() as u64 * (STACK + read_bytes(arena) as u64)
+    let each = STACK + (read_bytes(arena) + 4 * PAGE) as u64;
+    arena.bells.len() as u64 * each + INBOX_BYTES
 }
 
 /// Starts a handler of an arena. It ends after [`Arena::closed`] was set and it was woken.

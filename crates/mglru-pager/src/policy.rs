@@ -150,6 +150,7 @@ impl Policy {
     }
 
     fn take_calls(&mut self) {
+        debug_assert!(self.world.zaps.is_empty(), "a call may change what is mapped there");
         let calls =
             std::mem::take(&mut *self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner));
         for call in calls {

@@ -263,7 +263,8 @@ fn fill_anon(arena: &Arena, page: u32, store: bool) -> Option<Presence> {
 
 /// Reads the page, if it is to be read alone. What fails the handler meets again, and says.
 fn fill_stored(arena: &Arena, page: u32, store: bool, from: &dyn Store) -> Option<Presence> {
-    let queue = from.queue().filter(|queue| page < queue.nr_pages && !arena.has_neighbours_read())?;
+    let queue =
+        from.queue().filter(|queue| page < queue.nr_pages && !arena.has_neighbours_read())?;
     let mut content = Bytes([0; PAGE]);
     let missed = arena.is_missed(page);
     arena.account.shift_stalls(missed.into());

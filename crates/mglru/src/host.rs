@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::folio::Folios;
-use crate::types::{FolioId, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
+use crate::types::{FolioId, Gen, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 use crate::workingset::Shadow;
 
 /// What the host knows of a memory cgroup. Sizes are pages.
@@ -124,11 +124,14 @@ pub struct Window {
     pub entries: u32,
     /// Anonymous neighbours are left alone, their accessed bits kept.
     pub file_only: bool,
+    /// Where young neighbours go: a host to which clearing accessed bits is dear may leave alone
+    /// those that are there already.
+    pub youngest: Option<Gen>,
 }
 
 impl Window {
     /// No look at neighbours.
-    pub const ONE: Self = Self { entries: 1, file_only: false };
+    pub const ONE: Self = Self { entries: 1, file_only: false, youngest: None };
 
     /// Whether a young entry that maps a folio of `lru_type` is to be harvested.
     #[must_use]

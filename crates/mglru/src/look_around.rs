@@ -16,7 +16,12 @@ impl Lru {
             return Window::ONE;
         }
         let file = self.folios[id].lru_type() == LruType::File;
-        Window { entries: MIN_LRU_BATCH as u32, file_only: file && self.config.is_k612() }
+        let lruvec = self.folios[id].lruvec.index();
+        Window {
+            entries: MIN_LRU_BATCH as u32,
+            file_only: file && self.config.is_k612(),
+            youngest: Some(self.lruvecs[lruvec].mg.max_seq.generation()),
+        }
     }
 
     /// Promotes the neighbours and remembers dense tables for the next walk. `walking`: the

@@ -1,13 +1,14 @@
-//! fio's mmap engine on one file, once on the kernel's page cache and once under the pager, both
-//! in a group of the kernel of one size, caches cold.
+//! fio's mmap engine on one file, once on the kernel's page cache and once under the pager, with
+//! either fault engine, all in a group of the kernel of one size, caches cold. fio gives no system
+//! call the memory it maps, so that its threads may serve their own faults.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mglru_pager::FileStore;
 use mglru_pager::launch::Launch;
+use mglru_pager::{FaultEngine, FileStore};
 use serde_json::Value;
 
 use super::kernel_group::KernelGroup;
@@ -35,9 +36,11 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
     let file = scratch(&settings.dir).map_err(|e| Error::io(&settings.dir, e))?;
     let patterns = settings.size(&PATTERNS[..], &PATTERNS[..1]);
     let mut findings = Vec::new();
-    for &(rw, law, least) in patterns {
-        let job = Job { settings, group: &group, file: file.path(), rw, law };
-        findings.extend(job.compare(least)?);
+    for engine in [FaultEngine::Sigbus, FaultEngine::Thread] {
+        for &(rw, law, least) in patterns {
+            let job = Job { settings, group: &group, file: file.path(), engine, rw, law };
+            findings.extend(job.compare(least)?);
+        }
     }
     Ok(findings)
 }
@@ -56,6 +59,7 @@ struct Job<'a> {
     settings: &'a Settings,
     group: &'a KernelGroup,
     file: &'a Path,
+    engine: FaultEngine,
     rw: &'static str,
     law: &'static str,
 }
@@ -69,8 +73,8 @@ struct Said {
 
 impl Job<'_> {
     fn compare(&self, least: f64) -> Result<[Finding; 2], Error> {
-        let Self { rw, law, .. } = self;
-        progress(&format!("fio: {rw} {law}"));
+        let what = format!("{} {}, {}", self.rw, self.law, self.engine.name());
+        progress(&format!("fio: {what}"));
         let pairs = abba::pairs(self.settings.pairs, || self.run(false), || self.run(true))?;
         let of = |figure: fn(&Said) -> f64| -> Vec<(f64, f64)> {
             pairs.iter().map(|(base, ours)| (figure(base), figure(ours))).collect()
@@ -78,14 +82,14 @@ impl Job<'_> {
         let (rates, tails) = (of(|said| said.rate), of(|said| said.tail));
         let rate = Finding::new(
             Section::Fio,
-            format!("{rw} {law}: operations per second over the kernel's"),
+            format!("{what}: operations per second over the kernel's"),
             abba::ratios(&rates),
             Target::AtLeast(least),
             sides(&rates),
         );
         let tail = Finding::new(
             Section::Fio,
-            format!("{rw} {law}: 99.9th percentile over the kernel's"),
+            format!("{what}: 99.9th percentile over the kernel's"),
             abba::ratios(&tails),
             Target::AtMost(1.0),
             sides(&tails) + " µs",
@@ -115,7 +119,8 @@ impl Job<'_> {
     }
 
     fn program(&self, managed: bool) -> Result<Command, Error> {
-        let launch = Launch { memory_max: Some(BUDGET as u64), ..Launch::default() };
+        let (memory_max, faults) = (Some(BUDGET as u64), self.engine);
+        let launch = Launch { memory_max, faults, ..Launch::default() };
         match managed {
             true => launch.command("fio").map_err(|e| Error::Request(e.to_string())),
             false => Ok(Command::new(PathBuf::from("fio"))),

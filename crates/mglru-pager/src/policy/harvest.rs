@@ -10,6 +10,8 @@ use mglru::{FolioId, Folios, LruvecId};
 use super::world::{Attached, TABLE, World};
 use crate::pages::Presence;
 use crate::sys::PAGE;
+use crate::sys::memory::zap_all;
+use crate::sys::uffd::Span;
 
 impl World {
     /// Takes the accessed bits of one page table.
@@ -35,10 +37,10 @@ impl World {
             used.for_each(|page| _ = push_young(attached, page, lruvec, folios, young));
             return;
         }
-        let present = self
-            .take_present(attached, run, |page| push_young(attached, page, lruvec, folios, young));
-        if present.is_none() {
-            out.contended = true;
+        let found = |page| push_young(attached, page, lruvec, folios, young);
+        match self.take_present(attached, run, found) {
+            Some(present) => self.zaps.extend(present.zaps),
+            None => out.contended = true,
         }
     }
 
@@ -61,15 +63,28 @@ impl World {
             return;
         }
         let (lruvec, neighbours) = (folios[folio].lruvec, &mut out.neighbours);
+        // What is young already keeps its entry, and its bit for the next walk.
         let present = self.take_present(attached, run.clone(), |near| {
-            near == page || push_young(attached, near, lruvec, folios, neighbours)
+            let there = || {
+                let folio = attached.entries.folio(near);
+                folio.is_some_and(|folio| folios[folio].flags.generation() == window.youngest)
+            };
+            near == page || !there() && push_young(attached, near, lruvec, folios, neighbours)
         });
         out.referenced = 1;
-        let young = present.unwrap_or(1);
+        let present = present.unwrap_or(Present { n: 1, zaps: Vec::new() });
         let resident = |page: &u32| attached.entries.folio(*page).is_some();
         let entries = run.filter(resident).count() as u32;
         let at = Va(attached.arena.offset(page - page % TABLE));
-        out.around.push(Around { mm: attached.mm, at, entries, young });
+        out.around.push(Around { mm: attached.mm, at, entries, young: present.n });
+        self.zaps.extend(present.zaps);
+    }
+
+    /// Zaps what was taken since the last time, at once: each zap interrupts the processors that
+    /// run the program. Before anything else may happen to the pages' addresses.
+    pub(super) fn zap_taken(&mut self) {
+        zap_all(&self.zaps).expect("arenas' pages");
+        self.zaps.clear();
     }
 
     /// Takes the accessed bit of one page, and of no other.
@@ -87,33 +102,46 @@ impl World {
         let span = attached.arena.view.pages(page, 1);
         let mut present = false;
         let scan = self.pagemap.present(span.start..span.start + span.len, |_| present = true);
-        scan.is_ok() && present
+        scan.is_ok() && present && !self.zaps.iter().any(|taken| holds(taken, span.start))
     }
 
-    /// Calls `found` for each present page of the run and zaps those that it takes, with what is
-    /// not present between them. How many are present; `None`: the kernel did not say.
+    /// Calls `found` for each present page of the run; those that it takes are to be zapped, with
+    /// what is not present between them. `None`: the kernel did not say.
     fn take_present(
         &self,
         attached: &Attached,
         run: Range<u32>,
         mut found: impl FnMut(u32) -> bool,
-    ) -> Option<u32> {
+    ) -> Option<Present> {
         let view = &attached.arena.view;
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
         let (mut n, mut runs) = (0, Runs { exact: view.is_cut(), ..Runs::default() });
         let addresses = view.address(run.start)..view.address(run.end);
-        let scan = self.pagemap.present(addresses, |span| {
+        let near = |taken: &&Span| taken.start < addresses.end && addresses.start < taken.end();
+        let taken: Vec<Span> = self.zaps.iter().filter(near).copied().collect();
+        let is_new = |page: u32| !taken.iter().any(|taken| holds(taken, view.address(page)));
+        let scan = self.pagemap.present(addresses.clone(), |span| {
             let pages = page_of(span.start)..page_of(span.end);
             let pages = pages.filter(|&page| attached.arena.pages.presence(page) != Presence::Gone);
-            let pages = pages.inspect(|_| n += 1);
+            let pages = pages.filter(|&page| is_new(page)).inspect(|_| n += 1);
             pages.for_each(|page| if found(page) { runs.take(page) } else { runs.spare() });
         });
         scan.ok()?;
-        for hit in runs.taken {
-            view.zap(view.pages(hit.start, hit.len() as u32)).expect("an arena's pages");
-        }
-        Some(n)
+        let zaps = runs.taken.iter().map(|hit| view.pages(hit.start, hit.len() as u32)).collect();
+        Some(Present { n, zaps })
     }
+}
+
+/// What a scan found.
+struct Present {
+    /// Present pages.
+    n: u32,
+    /// What of them was taken.
+    zaps: Vec<Span>,
+}
+
+fn holds(span: &Span, address: u64) -> bool {
+    span.start <= address && address < span.end()
 }
 
 /// Pages to zap: in one piece, unless a present page between two of them must stay, or what is

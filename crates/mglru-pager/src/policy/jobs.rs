@@ -147,7 +147,9 @@ impl Policy {
 
     /// One step. True when the job is over.
     fn step_job(&mut self, job: &mut Job) -> bool {
-        match job.reclaim.step(&mut self.lru, &mut self.world) {
+        let step = job.reclaim.step(&mut self.lru, &mut self.world);
+        self.world.zap_taken();
+        match step {
             Step::Again(_) => false,
             Step::Sleep { at_most, .. } => {
                 job.asleep_until = self.world.clock.now().saturating_add(at_most);

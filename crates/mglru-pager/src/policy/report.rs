@@ -104,7 +104,9 @@ impl Policy {
         self.learn();
         let lruvec = self.lru.lruvec_id(memcg, NODE);
         let swappiness = self.account(memcg).swappiness();
-        self.lru.debug_age(lruvec, swappiness, true, &mut self.world)
+        let aged = self.lru.debug_age(lruvec, swappiness, true, &mut self.world);
+        self.world.zap_taken();
+        aged
     }
 
     /// The rules of the core hold.

@@ -24,6 +24,7 @@ use crate::sys::PAGE;
 use crate::sys::clock::Clock;
 use crate::sys::direct::Buffer;
 use crate::sys::pagemap::Pagemap;
+use crate::sys::uffd::Span;
 
 /// Pages under one page table.
 pub(super) const TABLE: u32 = 512;
@@ -70,6 +71,8 @@ pub(super) struct World {
     /// Charged for the unused parts of the pool's chunks, bytes.
     slack: u64,
     random: u64,
+    /// Runs whose accessed bits were taken and that are not zapped yet.
+    pub(super) zaps: Vec<Span>,
 }
 
 impl World {
@@ -95,6 +98,7 @@ impl World {
             scratch: Vec::with_capacity(2 * PAGE),
             slack: 0,
             random: 0,
+            zaps: Vec::new(),
         })
     }
 

@@ -139,7 +139,9 @@ impl World {
         let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
             return self.write_now(&arena, first, lru);
         };
-        let Some(buffer) = self.writer.take_buffer(CLUSTER as usize * PAGE) else { return Started::Full };
+        let Some(buffer) = self.writer.take_buffer(CLUSTER as usize * PAGE) else {
+            return Started::Full;
+        };
         let most = most.min(CLUSTER).min(queue.nr_pages - first);
         let nr_pages = self.snapshot(&arena, first, most, buffer, lru);
         if nr_pages == 0 {

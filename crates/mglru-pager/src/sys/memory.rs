@@ -65,6 +65,12 @@ unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
+/// Drops the entries of runs of pages of views; the pages stay, and so does their protection.
+pub fn zap_all(spans: &[Span]) -> io::Result<()> {
+    // SAFETY: the spans lie in views, and the advice does not change what they hold.
+    unsafe { raw::advise_all(spans, libc::MADV_DONTNEED) }
+}
+
 impl View {
     /// Maps all of `memory`. Children of a fork do not inherit it: they would share it.
     pub fn new(memory: &Memory, len: usize) -> io::Result<Self> {

@@ -40,6 +40,13 @@ pub struct Span {
     pub len: u64,
 }
 
+impl Span {
+    /// The first byte after it.
+    pub fn end(&self) -> u64 {
+        self.start + self.len
+    }
+}
+
 /// A message of the kernel, as it is read.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]

@@ -5,9 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use crate::stress::{race, verify};
 use crate::{MIB, PAGE, content, file_of, open, pattern};
-use mglru_pager::{
-    Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerOptions, SwapOptions,
-};
+use mglru_pager::{Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerOptions, SwapOptions};
 
 fn pager_with(max: usize, swap: SwapOptions) -> Option<Pager> {
     let options = PagerOptions::new().memory_max(max as u64).swap(swap);
