@@ -425,6 +425,12 @@ impl Arena {
     /// Gives one share of a slot up. A child of a fork may have another.
     pub fn give_up_slot(&self, slot: Slot) {
         if let Some(bytes) = self.swap.free(slot) {
+            // What stays behind of its chunk is paid for at once, before a fault takes the room.
+            self.account
+                .ancestry()
+                .last()
+                .into_iter()
+                .for_each(|root| self.swap.settle_slack(root));
             self.account.uncharge(bytes);
             self.account.uncharge_swap();
         }

@@ -14,6 +14,7 @@ use codec::Packed;
 use pool::Pool;
 use slots::{Place, Slots};
 
+use crate::account::Account;
 use crate::pages::Slot;
 use crate::sys::{PAGE, raw};
 
@@ -84,6 +85,8 @@ pub struct Swap {
 struct Held {
     slots: Slots,
     pool: Pool,
+    /// Charged for the unused parts of the pool's chunks, bytes.
+    slack: u64,
 }
 
 impl Swap {
@@ -93,7 +96,7 @@ impl Swap {
         let file = options.file.clone();
         let file = file.map(|(path, bytes)| LazyFile { path, bytes, made: OnceLock::new() });
         let pool = Pool::new(options.pool_bytes as usize)?;
-        let held = Mutex::new(Held { slots: Slots::new(blocks), pool });
+        let held = Mutex::new(Held { slots: Slots::new(blocks), pool, slack: 0 });
         Ok(Self { codec: options.codec, file, held })
     }
 
@@ -108,9 +111,13 @@ impl Swap {
         (held.pool.room() / PAGE) as u64 + u64::from(held.slots.free_blocks())
     }
 
-    /// Memory of the pool beyond what its pages are charged for, bytes.
-    pub fn slack(&self) -> u64 {
-        self.held().pool.slack()
+    /// Charges the root for what the pool takes beyond what its pages are charged for.
+    pub fn settle_slack(&self, root: &Account) {
+        let mut held = self.held();
+        let (before, now) = (held.slack, held.pool.slack());
+        held.slack = now;
+        root.charge_anyway(now.saturating_sub(before));
+        root.uncharge(before.saturating_sub(now));
     }
 
     /// Finds a place for a page.

@@ -32,8 +32,8 @@ pub(super) struct Args {
     #[arg(long)]
     no_heap: bool,
     /// Who serves the faults of file mappings: threads beside the program, or the thread that
-    /// faults, by SIGBUS: cheaper, but a system call that is given a page that is not there fails
-    /// with EFAULT
+    /// faults, by SIGBUS: cheaper, for programs that leave SIGBUS alone and give no system call the
+    /// memory they map (it fails with EFAULT where a page is not there)
     #[arg(long, value_name = "ENGINE", default_value = "thread")]
     faults: Faults,
     /// Swap file for the heap, behind a quarter of the budget of compressed memory

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mglru_pager::{Advice, FifoPager, PagerOptions};
+use mglru_pager::{Advice, FaultEngine, FifoPager, PagerOptions};
 
 use super::{Finding, MIB, Numbers, PAGE, Section, Settings, Target, abba, failed, progress};
 use crate::error::Error;
 
-/// Threads that read and write: as many as the writers.
+/// Threads that read and write: as many as the most writers of `budget`.
 const THREADS: usize = 16;
 
 pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
@@ -24,17 +24,22 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
         let map = FifoPager::map(&file, len / 2 / PAGE).map_err(|e| Error::io(&settings.dir, e))?;
         Ok(rate(&map, long))
     };
-    let ours = || {
-        let pager =
-            PagerOptions::new().memory_max(len as u64 / 2).open().map_err(failed("umap"))?;
-        let map = pager.root().share_scratch(&settings.dir, len).map_err(failed("umap"))?;
-        map.advise(Advice::Random).map_err(failed("umap"))?;
-        Ok(rate(&map, long))
+    let compare = |engine: FaultEngine| {
+        let ours = || {
+            let options = PagerOptions::new().memory_max(len as u64 / 2).fault_engine(engine);
+            let pager = options.open().map_err(failed("umap"))?;
+            let map = pager.root().share_scratch(&settings.dir, len).map_err(failed("umap"))?;
+            map.advise(Advice::Random).map_err(failed("umap"))?;
+            Ok(rate(&map, long))
+        };
+        let pairs = abba::pairs(settings.pairs, base, ours)?;
+        let behind = format!("{:.0}/s and {:.0}/s in the first pair", pairs[0].0, pairs[0].1);
+        let engine = engine.name();
+        let what = format!("accesses per second over UMap's method, {THREADS} threads, {engine}");
+        let target = Target::AtLeast(10.0);
+        Ok(Finding::new(Section::Umap, what, abba::ratios(&pairs), target, behind))
     };
-    let pairs = abba::pairs(settings.pairs, base, ours)?;
-    let behind = format!("{:.0}/s and {:.0}/s in the first pair", pairs[0].0, pairs[0].1);
-    let what = format!("accesses per second over UMap's method, {THREADS} threads");
-    Ok(vec![Finding::new(Section::Umap, what, abba::ratios(&pairs), Target::AtLeast(10.0), behind)])
+    [FaultEngine::Sigbus, FaultEngine::Thread].into_iter().map(compare).collect()
 }
 
 fn scratch(settings: &Settings, len: usize) -> std::io::Result<File> {

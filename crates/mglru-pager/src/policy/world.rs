@@ -68,8 +68,6 @@ pub(super) struct World {
     pub(super) distances: AllDistances,
     pub(super) page: Buffer,
     pub(super) scratch: Vec<u8>,
-    /// Charged for the unused parts of the pool's chunks, bytes.
-    slack: u64,
     random: u64,
     /// Runs whose accessed bits were taken and that are not zapped yet.
     pub(super) zaps: Vec<Span>,
@@ -96,7 +94,6 @@ impl World {
             distances: AllDistances::default(),
             page: Buffer::new(PAGE)?,
             scratch: Vec::with_capacity(2 * PAGE),
-            slack: 0,
             random: 0,
             zaps: Vec::new(),
         })
@@ -116,10 +113,7 @@ impl World {
 
     /// The root pays for what the pool's chunks hold besides pages.
     pub(super) fn settle_slack(&mut self) {
-        let (root, now) = (&self.accounts[0], self.swap.slack());
-        root.charge_anyway(now.saturating_sub(self.slack));
-        root.uncharge(self.slack.saturating_sub(now));
-        self.slack = now;
+        self.swap.settle_slack(&self.accounts[0]);
     }
 
     /// Numbers the eviction of a page, and says anew what counts as recent.
