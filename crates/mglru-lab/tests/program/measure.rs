@@ -29,7 +29,8 @@ fn sections_are_measured_and_the_status_is_the_verdict() {
     let (status, text, _) = measure(&quick);
     let told: serde_json::Value = serde_json::from_str(&text).unwrap();
     let findings = told["findings"].as_array().unwrap();
-    let named: Vec<&str> = findings.iter().map(|f| f["section"].as_str().unwrap()).collect();
+    let mut named: Vec<&str> = findings.iter().map(|f| f["section"].as_str().unwrap()).collect();
+    named.dedup();
     assert_eq!(named, sections);
     let missed = findings.iter().any(|finding| finding["met"] == false);
     assert_eq!(status, Some(i32::from(missed)));
