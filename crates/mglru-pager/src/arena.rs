@@ -426,11 +426,9 @@ impl Arena {
     pub fn give_up_slot(&self, slot: Slot) {
         if let Some(bytes) = self.swap.free(slot) {
             // What stays behind of its chunk is paid for at once, before a fault takes the room.
-            self.account
-                .ancestry()
-                .last()
-                .into_iter()
-                .for_each(|root| self.swap.settle_slack(root));
+            if let Some(root) = self.account.ancestry().last() {
+                self.swap.settle_slack(root);
+            }
             self.account.uncharge(bytes);
             self.account.uncharge_swap();
         }

@@ -39,6 +39,11 @@ pub enum Presence {
 }
 
 impl Presence {
+    /// What a page is once it was brought for a store or a load.
+    pub fn after(store: bool) -> Self {
+        if store { Self::Dirty } else { Self::Clean }
+    }
+
     fn bits(self) -> u8 {
         match self {
             Self::Absent => 0,

@@ -248,8 +248,7 @@ static ZEROS: Bytes = Bytes([0; PAGE]);
 fn fill_anon(arena: &Arena, page: u32, store: bool) -> Option<Presence> {
     let slot = arena.pages.slot(page);
     if slot == 0 {
-        let presence = if store { Presence::Dirty } else { Presence::Clean };
-        return install(arena, page, &ZEROS.0, presence);
+        return install(arena, page, &ZEROS.0, Presence::after(store));
     }
     let (mut content, mut scratch) = (Bytes([0; PAGE]), Bytes([0; PAGE]));
     if !arena.swap.load_in_place(slot, &mut content.0, &mut scratch.0) {
@@ -271,8 +270,7 @@ fn fill_stored(arena: &Arena, page: u32, store: bool, from: &dyn Store) -> Optio
     let read = raw::read_all(queue.fd, &mut content.0, queue.base + arena.offset(page));
     arena.account.shift_stalls(-i32::from(missed));
     read.ok()?;
-    let presence = if store { Presence::Dirty } else { Presence::Clean };
-    install(arena, page, &content.0, presence)?;
+    let presence = install(arena, page, &content.0, Presence::after(store))?;
     arena.counters.major.fetch_add(1, Ordering::Relaxed);
     Some(presence)
 }

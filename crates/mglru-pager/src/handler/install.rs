@@ -171,6 +171,6 @@ impl Installer {
 impl Touch {
     /// What the page is once it is there.
     pub(super) fn presence(self) -> Presence {
-        if self.write { Presence::Dirty } else { Presence::Clean }
+        Presence::after(self.write)
     }
 }
