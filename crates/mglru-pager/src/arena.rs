@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::account::Account;
 use crate::children::Children;
@@ -14,6 +14,7 @@ use crate::sigbus::{self, FaultEngine, Notes};
 use crate::store::Store;
 use crate::swap::Swap;
 use crate::sys::PAGE;
+use crate::sys::courtesy;
 use crate::sys::heap::{Staging, TABLE_SPAN};
 use crate::sys::memory::{Memory, View};
 use crate::sys::table::Table;
@@ -335,7 +336,7 @@ impl Arena {
     /// Tells the policy what happened to a page. It learns of it before it next reclaims, or when
     /// much has happened.
     pub fn post(&self, event: Event, page: u32) {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inbox = courtesy::lock(&self.inbox);
         inbox.push((event, page));
         if inbox.len() % INBOX == 0 {
             self.policy.ring();
@@ -344,7 +345,7 @@ impl Arena {
 
     /// As [`Self::post`], without allocating. False: there is no room.
     pub fn post_in_place(&self, event: Event, page: u32) -> bool {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inbox = courtesy::lock(&self.inbox);
         let fits = inbox.len() < inbox.capacity();
         if fits {
             inbox.push((event, page));
@@ -407,7 +408,7 @@ impl Arena {
 
     /// Takes what was posted, leaving the empty `into` to be filled next.
     pub fn take_posted(&self, into: &mut Vec<(Event, u32)>) {
-        std::mem::swap(into, &mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+        std::mem::swap(into, &mut *courtesy::lock(&self.inbox));
     }
 
     /// Has all handlers look again at faults that wait.

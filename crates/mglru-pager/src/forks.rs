@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::own;
+use crate::sys::courtesy;
 
 const OPEN: u32 = 0;
 /// A fork wants to begin.
@@ -128,6 +129,7 @@ extern "C" fn before() {
 
 fn wait_for(who: Who) {
     while AT_WORK[who as usize].load(Ordering::SeqCst) > 0 {
+        courtesy::hurry();
         std::thread::sleep(LOOK);
     }
 }

@@ -26,7 +26,7 @@ use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
-use crate::sys::{clock, thread, wake};
+use crate::sys::{clock, courtesy, thread, wake};
 
 pub use ahead::Ahead;
 use fill::Reading;
@@ -239,7 +239,10 @@ impl Handler {
     fn serve_one(&mut self, touch: Touch, locked: Option<Presence>) {
         let Touch { page, write, protected, .. } = touch;
         match locked {
-            None => self.installer.waiting.add(touch, Why::Lock),
+            None => {
+                courtesy::hurry();
+                self.installer.waiting.add(touch, Why::Lock);
+            }
             Some(Presence::Absent) => self.missing(touch),
             Some(Presence::Staged) => self.rescue(touch),
             Some(presence) if self.arena.is_heap() && !protected => {

@@ -40,6 +40,9 @@ pub fn socket_of(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("{pid}.sock"))
 }
 
+/// What a program is told, with the reason, when one of its mappings of files is not managed.
+pub const LEFT: &str = "a mapping of a file stays with the kernel";
+
 const SETUID: u32 = 0o6000;
 const PT_INTERP: u32 = 3;
 

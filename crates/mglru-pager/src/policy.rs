@@ -20,7 +20,7 @@ mod writeback;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ use crate::error::PagerError;
 use crate::forks::{self, Who};
 use crate::pages::Presence;
 use crate::swap::Swap;
+use crate::sys::courtesy::{self, Courtesy};
 use crate::sys::thread;
 use crate::sys::wake::{self, Wake};
 
@@ -76,14 +77,24 @@ impl Shared {
 
     /// Has the policy thread do something that answers by itself.
     pub fn send(&self, call: Call) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        self.calls().push(call);
         self.wake.ring();
+        courtesy::hurry();
     }
 
     /// Ends the policy thread.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.wake.ring();
+        courtesy::hurry();
+    }
+
+    fn is_called(&self) -> bool {
+        !self.calls().is_empty() || self.stopping.load(Ordering::Acquire)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Vec<Call>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,6 +108,7 @@ pub struct Policy {
     posted: Vec<(Event, u32)>,
     next_sweep: u64,
     watch: Watch,
+    courtesy: Courtesy,
 }
 
 /// Starts the policy thread over `root`.
@@ -122,6 +134,7 @@ pub fn start(
         posted: Vec::with_capacity(INBOX),
         next_sweep: SWEEP.as_nanos() as u64,
         watch: Watch::default(),
+        courtesy: Courtesy::new(),
     };
     let thread = thread::spawn("mglru-policy", move || policy.run())?;
     Ok((shared, thread))
@@ -135,6 +148,7 @@ impl Policy {
             self.take_calls();
             self.reap_writes();
             self.open_jobs();
+            self.give_way();
             let reclaimed = self.step_jobs();
             self.trim_staging();
             self.world.settle_slack();
@@ -151,8 +165,7 @@ impl Policy {
 
     fn take_calls(&mut self) {
         debug_assert!(self.world.zaps.is_empty(), "a call may change what is mapped there");
-        let calls =
-            std::mem::take(&mut *self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        let calls = std::mem::take(&mut *self.shared.calls());
         for call in calls {
             call(self);
         }

@@ -16,7 +16,7 @@ use crate::error::PagerError;
 use crate::pages::{Presence, Slot};
 use crate::store::Store;
 use crate::sys::signal::{self, Bus};
-use crate::sys::{PAGE, clock, raw};
+use crate::sys::{PAGE, clock, courtesy, raw};
 
 /// Arenas at a time whose faults are signalled.
 const ARENAS: usize = 256;
@@ -200,7 +200,10 @@ fn serve_of(arena: &Arena, bus: Bus) -> bool {
 /// while. False: it is lost.
 pub fn bring(arena: &Arena, page: u32, store: Option<bool>) -> bool {
     let since = clock::monotonic();
-    let Some(presence) = arena.pages.try_lock(page) else { return left(arena, page, store) };
+    let Some(presence) = arena.pages.try_lock(page) else {
+        courtesy::hurry();
+        return left(arena, page, store);
+    };
     // Who does not say whether it stored, and finds the page there, stored.
     let stored = store.unwrap_or(presence.is_mapped());
     let kind = arena.kind_of(page, presence);
@@ -270,19 +273,35 @@ fn fill_stored(arena: &Arena, page: u32, store: bool, from: &dyn Store) -> Optio
     let read = raw::read_all(queue.fd, &mut content.0, queue.base + arena.offset(page));
     arena.account.shift_stalls(-i32::from(missed));
     read.ok()?;
-    let presence = install(arena, page, &content.0, Presence::after(store))?;
+    let presence = match Presence::after(store) {
+        Presence::Clean => install_unmapped(arena, page, &content.0)?,
+        other => install(arena, page, &content.0, other)?,
+    };
     arena.counters.major.fetch_add(1, Ordering::Relaxed);
     Some(presence)
 }
 
 fn install(arena: &Arena, page: u32, content: &[u8], presence: Presence) -> Option<Presence> {
-    arena.wake_policy_if_low();
-    arena.note_filled(page);
+    will_be_there(arena, page);
     arena.pages.set(page, presence);
     let protect = presence == Presence::Clean;
     arena.uffd.copy(arena.view.address(page), content, protect).ok()?;
-    arena.counters.missing.fetch_add(1, Ordering::Relaxed);
     Some(presence)
+}
+
+/// The access maps it when it is tried again. An entry that the kernel installs counts as stored
+/// through, and each run of such that is taken away interrupts the other processors; an entry of
+/// a load does not.
+fn install_unmapped(arena: &Arena, page: u32, content: &[u8]) -> Option<Presence> {
+    will_be_there(arena, page);
+    arena.memory.fill(arena.offset(page), content).ok()?;
+    Some(Presence::Clean)
+}
+
+fn will_be_there(arena: &Arena, page: u32) {
+    arena.wake_policy_if_low();
+    arena.note_filled(page);
+    arena.counters.missing.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A store to the locked page, which is there.

@@ -7,7 +7,7 @@ mod slots;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 pub use codec::Codec;
 use codec::Packed;
@@ -16,7 +16,7 @@ use slots::{Place, Slots};
 
 use crate::account::Account;
 use crate::pages::Slot;
-use crate::sys::{PAGE, raw};
+use crate::sys::{PAGE, courtesy, raw};
 
 mod file;
 pub use file::SwapFile;
@@ -230,7 +230,7 @@ impl Swap {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        courtesy::lock(&self.held)
     }
 }
 

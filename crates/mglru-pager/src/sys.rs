@@ -2,6 +2,7 @@
 //! and where mapped memory is lent to callers (`mapping`).
 
 pub mod clock;
+pub mod courtesy;
 pub mod direct;
 pub mod heap;
 pub mod memory;

@@ -4,12 +4,14 @@
 //! file goes on to the C library (mappings: to the kernel) as it came.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_char, c_int, c_void, off_t, size_t, ssize_t};
 use mglru_pager::Advice;
+use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
 
-use crate::managed::{Managed, Mapped, any, table};
+use crate::managed::{Managed, Mapped, any, say, table};
 use crate::next::next;
 use crate::{fork, heap, settings};
 
@@ -18,13 +20,22 @@ pub fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Shared, readable, anywhere, long enough: what a page cache would hold.
+/// Shared, of a file, long enough: what a page cache would hold. Of those, any that are for data
+/// (processors that can store can load) and may be anywhere; the others are told of, once.
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
-    let shared = flags & libc::MAP_TYPE == libc::MAP_SHARED;
-    let plain = prot & (libc::PROT_READ | libc::PROT_EXEC) == libc::PROT_READ;
-    let anywhere = address.is_null() && flags & (libc::MAP_FIXED | libc::MAP_ANONYMOUS) == 0;
-    let wanted = shared && plain && anywhere && fd >= 0 && !own::is_own();
-    wanted && len >= settings::least()
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let shared = flags & libc::MAP_TYPE == libc::MAP_SHARED && flags & libc::MAP_ANONYMOUS == 0;
+    if !shared || fd < 0 || own::is_own() || len < settings::least() {
+        return false;
+    }
+    let data = libc::PROT_READ | libc::PROT_WRITE;
+    let plain = prot & data != 0 && prot & !data == 0;
+    let anywhere = address.is_null() && flags & libc::MAP_FIXED == 0;
+    let other = !(plain && anywhere);
+    if other && !TOLD.swap(true, Ordering::Relaxed) {
+        as_own(|| say(LEFT, &"it is executable, without access, or at an address of its choice"));
+    }
+    !other
 }
 
 /// Stands in for mmap(3).

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libc::c_int;
 use mglru_pager::control::Control;
-use mglru_pager::{FileStore, MappingMut, Pager, PagerError, own};
+use mglru_pager::{FileStore, MappingMut, Pager, PagerError, launch, own};
 
 use crate::settings;
 
@@ -226,7 +226,7 @@ impl Table {
             Mapped::Refused(libc::EBUSY)
         })?;
         let (map, store) = self.open(file, writable).map_err(|error| {
-            say("a mapping stays with the kernel", &error);
+            say(launch::LEFT, &error);
             Mapped::No
         })?;
         let file = file.try_clone().map_err(|_| Mapped::No)?;

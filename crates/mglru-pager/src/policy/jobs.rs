@@ -7,6 +7,7 @@ use std::sync::mpsc::SyncSender;
 
 use mglru::{ChargeRetry, Gfp, MemcgId, Reclaim, RetryStep, Step};
 
+use super::world::Attached;
 use super::{NODE, Policy, ZONE};
 use crate::account::{Account, Happened, PAGE_COST, Setting};
 use crate::sys::{PAGE, raw};
@@ -126,6 +127,25 @@ impl Policy {
         for attached in self.world.arenas.iter().flatten() {
             self.lru.mm_ran(attached.mm, NODE);
         }
+    }
+
+    /// What nobody waits for leaves the processor to whoever wants it.
+    pub(super) fn give_way(&mut self) {
+        if !self.is_waited_for() {
+            self.courtesy.step_back();
+        }
+        if self.is_waited_for() {
+            self.courtesy.step_up();
+        }
+    }
+
+    fn is_waited_for(&self) -> bool {
+        let asked = |job: &Job| !matches!(job.purpose, Purpose::Background);
+        let starved = |attached: &Attached| attached.arena.starved.load(Ordering::Acquire);
+        self.jobs.iter().any(asked)
+            || !self.flushes.is_empty()
+            || self.shared.is_called()
+            || self.world.live().any(starved)
     }
 
     /// Takes each job a few steps further. True when one of them did something.

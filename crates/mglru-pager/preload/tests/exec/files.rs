@@ -200,3 +200,24 @@ fn a_mapping_for_reading_takes_no_stores_until_one_for_writing_is_made() {
     writable[PAGE] = 4;
     assert_eq!(view[PAGE], 4);
 }
+
+/// As fio maps what it only writes.
+#[test]
+fn a_mapping_for_writing_alone_is_managed() {
+    if let Some((file, notes)) = parent("files::a_mapping_for_writing_alone_is_managed") {
+        assert_eq!(std::fs::read(file.path()).unwrap()[7], 5);
+        return assert_eq!(notes.matches("stays with the kernel").count(), 1, "{notes}");
+    }
+    let Some(file) = open() else { return };
+    let map = |prot| {
+        let (none, fd) = (std::ptr::null_mut(), file.as_raw_fd());
+        // SAFETY: a new mapping, used by this test alone.
+        unsafe { libc::mmap(none, ALL, prot, libc::MAP_SHARED, fd, 0).cast::<u8>() }
+    };
+    assert_ne!(map(libc::PROT_NONE).cast(), libc::MAP_FAILED);
+    assert!(!is_managed());
+    let start = map(libc::PROT_WRITE);
+    assert!(is_managed());
+    // SAFETY: one byte of the mapping.
+    unsafe { start.add(7).write(5) };
+}

@@ -1,0 +1,177 @@
+//! Background work that gives way. A thread of `SCHED_IDLE` leaves its processor to whoever wakes
+//! there, where an ordinary one would keep it for the rest of its slice (over a millisecond); so
+//! reclaim ahead of need does not delay the program.
+//!
+//! It may then not come to work at all while others compute. Whoever waits for it says so
+//! ([`hurry`]), and it is an ordinary thread until it steps back again.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+use super::{checked, thread};
+
+/// Threads of the process that can step back at a time.
+const THREADS: usize = 64;
+
+/// Those that have: the process in the upper half, lest a child speaks for its parent, and the
+/// thread; or 0.
+static BACK: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
+
+/// The courtesy of the one thread that uses it; it steps up when it is dropped.
+#[derive(Debug)]
+pub struct Courtesy {
+    possible: bool,
+    place: Option<&'static AtomicU64>,
+}
+
+impl Courtesy {
+    /// Of a thread that has not stepped back. Starts another to see whether it could.
+    pub fn new() -> Self {
+        Self { possible: is_possible(), place: None }
+    }
+
+    /// The calling thread gives way from now on, if it could come back. What is urgent is to be
+    /// looked for afterwards: who came before was not heard.
+    pub fn step_back(&mut self) {
+        if !self.possible || self.is_back() {
+            return;
+        }
+        let own = u64::from(std::process::id()) << 32 | u64::from(thread_id());
+        let (old, order) = (0, Ordering::SeqCst);
+        let claim = |place: &&AtomicU64| place.compare_exchange(old, own, order, order).is_ok();
+        self.place = BACK.iter().find(claim);
+        if self.place.is_some() && set_policy(thread_id(), libc::SCHED_IDLE).is_err() {
+            self.step_up();
+        }
+        // Somebody may have been in a hurry between the two.
+        if self.place.is_some() && !self.is_back() {
+            let _ = set_policy(thread_id(), libc::SCHED_OTHER);
+        }
+    }
+
+    /// It is as any other again.
+    pub fn step_up(&mut self) {
+        if self.is_back() {
+            self.place.take().into_iter().for_each(raise);
+        }
+    }
+
+    fn is_back(&self) -> bool {
+        let own = u64::from(thread_id());
+        self.place.is_some_and(|place| place.load(Ordering::SeqCst) & u64::from(u32::MAX) == own)
+    }
+}
+
+impl Drop for Courtesy {
+    fn drop(&mut self) {
+        self.step_up();
+    }
+}
+
+/// Somebody waits for work of this process's pagers: none of their threads gives way any longer.
+pub fn hurry() {
+    let own = |place: &&AtomicU64| place.load(Ordering::SeqCst) >> 32 == std::process::id().into();
+    let back = BACK.iter().filter(|place| place.load(Ordering::SeqCst) != 0);
+    back.filter(own).for_each(raise);
+}
+
+/// Takes a lock whose holder may have stepped back.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.try_lock() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => {
+            hurry();
+            mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
+/// May a thread of this process step back, and up again? Without CAP_SYS_NICE, or 20 in
+/// RLIMIT_NICE, it could not come back: a thread that ends at once tries.
+pub fn is_possible() -> bool {
+    static POSSIBLE: OnceLock<bool> = OnceLock::new();
+    *POSSIBLE.get_or_init(|| {
+        let came_back = Arc::new(AtomicBool::new(false));
+        let told = came_back.clone();
+        let there_and_back = move || told.store(is_ordinary() && tries(), Ordering::SeqCst);
+        let thread = thread::spawn("mglru-probe", there_and_back);
+        thread.is_ok_and(|thread| thread.join().is_ok()) && came_back.load(Ordering::SeqCst)
+    })
+}
+
+fn is_ordinary() -> bool {
+    // SAFETY: takes a number.
+    unsafe { libc::sched_getscheduler(0) == libc::SCHED_OTHER }
+}
+
+fn tries() -> bool {
+    set_policy(0, libc::SCHED_IDLE).is_ok() && set_policy(0, libc::SCHED_OTHER).is_ok()
+}
+
+fn raise(place: &AtomicU64) {
+    let thread = place.swap(0, Ordering::SeqCst) as u32;
+    if thread != 0 {
+        // It has ended, or was ordinary already.
+        let _ = set_policy(thread, libc::SCHED_OTHER);
+    }
+}
+
+fn thread_id() -> u32 {
+    // SAFETY: takes nothing.
+    unsafe { libc::gettid() as u32 }
+}
+
+fn set_policy(thread: u32, policy: libc::c_int) -> io::Result<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the structure outlives the call.
+    checked(unsafe { libc::sched_setscheduler(thread as libc::pid_t, policy, &none) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other tests may be in a hurry.
+    fn step_back(courtesy: &mut Courtesy) {
+        while is_ordinary() {
+            courtesy.step_back();
+        }
+    }
+
+    #[test]
+    fn a_thread_steps_back_until_somebody_is_in_a_hurry() {
+        if !is_possible() {
+            return;
+        }
+        let mut courtesy = Courtesy::new();
+        step_back(&mut courtesy);
+        std::thread::spawn(hurry).join().unwrap();
+        assert!(is_ordinary());
+        step_back(&mut courtesy);
+        courtesy.step_up();
+        assert!(is_ordinary());
+        step_back(&mut courtesy);
+        drop(courtesy);
+        assert!(is_ordinary());
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_hurries_its_holder() {
+        if !is_possible() {
+            return;
+        }
+        let mutex = Mutex::new(());
+        std::thread::scope(|scope| {
+            let held = mutex.lock().unwrap();
+            let mut courtesy = Courtesy::new();
+            step_back(&mut courtesy);
+            scope.spawn(|| drop(lock(&mutex)));
+            while !is_ordinary() {
+                std::thread::yield_now();
+            }
+            drop(held);
+        });
+    }
+}
