@@ -86,7 +86,7 @@ impl World {
         } else if self.second_chance && !arena.is_heap() && self.take_accessed(id, page) {
             Outcome::Busy
         } else if dirty_file {
-            self.met_dirty.push((id, page));
+            self.met_dirty.insert((id, page));
             Outcome::Dirty
         } else if unsaved && !may_write || !presence.is_resident() {
             Outcome::Busy

@@ -1,6 +1,7 @@
 //! What is written when: first the dirty pages that reclaim met, then what callers asked to be
 //! written, then what nobody asked for in a while.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
 
 use super::writeback::{CLUSTER, Started};
@@ -8,6 +9,9 @@ use super::{Policy, SWEEP};
 
 /// Sweeps after which a dirty page is written: as Linux's 30 seconds.
 const SWEEPS_OF_EXPIRY: u64 = 6;
+
+/// Dirty pages met that are too many to look for more.
+const BACKLOG: usize = 64;
 
 /// A request to write the dirty pages of a range.
 pub(super) struct Flush {
@@ -59,30 +63,25 @@ impl Policy {
 
     /// Reclaim turns dirty pages back; written, they are first in line.
     fn write_met_dirty(&mut self) -> bool {
-        if self.world.met_dirty.is_empty() {
-            return false;
-        }
-        let mut met = std::mem::take(&mut self.world.met_dirty);
-        met.sort_unstable();
-        met.dedup();
-        let mut at = 0;
-        let mut started = 0;
-        while at < met.len() {
-            let (arena, first) = met[at];
-            let n = run_length(&met[at..]).min(CLUSTER);
-            match self.world.write_run(arena, first, n, &mut self.lru) {
-                Started::Pages(written) => {
-                    at += written as usize;
-                    started += written;
-                }
+        let mut started = false;
+        while let Some(&(arena, first)) = self.world.met_dirty.first() {
+            let n = run_length(&self.world.met_dirty).min(CLUSTER);
+            let wrote = match self.world.write_run(arena, first, n, &mut self.lru) {
+                Started::Pages(wrote) => wrote,
                 Started::Full => break,
                 // Clean, gone or being written: reclaim will see what it is now.
-                Started::Again | Started::Underway | Started::Failed => at += 1,
-            }
+                Started::Again | Started::Underway | Started::Failed => 1,
+            };
+            started = true;
+            (first..first + wrote).for_each(|page| _ = self.world.met_dirty.remove(&(arena, page)));
         }
-        met.drain(..at);
-        self.world.met_dirty = met;
-        started > 0
+        started
+    }
+
+    /// Reclaim has met more dirty pages than can be written at once: to look for still more would
+    /// turn back what it met before, and write what is in use.
+    pub(super) fn is_congested(&self) -> bool {
+        self.world.met_dirty.len() >= BACKLOG && self.world.writer.is_busy()
     }
 
     fn advance_flushes(&mut self) -> bool {
@@ -140,10 +139,10 @@ impl Policy {
     }
 }
 
-/// Neighbours at the head of a sorted list.
-fn run_length(met: &[(u32, u32)]) -> u32 {
-    let follows = |w: &&[(u32, u32)]| w[0].0 == w[1].0 && w[0].1 + 1 == w[1].1;
-    met.windows(2).take_while(follows).count() as u32 + 1
+/// Neighbours from the first on.
+fn run_length(met: &BTreeSet<(u32, u32)>) -> u32 {
+    let follows = |&(&(arena, page), &next): &(&(u32, u32), &(u32, u32))| (arena, page + 1) == next;
+    met.iter().zip(met.iter().skip(1)).take_while(follows).count() as u32 + 1
 }
 
 #[cfg(test)]
@@ -152,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_run_ends_at_a_hole_or_another_arena() {
-        assert_eq!(run_length(&[(0, 1)]), 1);
-        assert_eq!(run_length(&[(0, 1), (0, 2), (0, 4)]), 2);
-        assert_eq!(run_length(&[(0, 1), (1, 2)]), 1);
+        assert_eq!(run_length(&[(0, 1)].into()), 1);
+        assert_eq!(run_length(&[(0, 1), (0, 2), (0, 4)].into()), 2);
+        assert_eq!(run_length(&[(0, 1), (1, 2)].into()), 1);
     }
 }

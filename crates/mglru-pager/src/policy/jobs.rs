@@ -16,6 +16,8 @@ use crate::sys::{PAGE, raw};
 const GOAL: u64 = 64;
 /// Steps between looks at the inbox.
 const STEPS: usize = 4;
+/// How long reclaim waits at most for a write to end when it has met too many dirty pages, ns.
+const CONGESTED: u64 = 1_000_000;
 
 /// Why it reclaims.
 pub(super) enum Purpose {
@@ -158,7 +160,11 @@ impl Policy {
                 return true;
             }
             stepped = true;
-            (0..STEPS).all(|_| job.asleep_until > now || !self.step_job(job))
+            let goes_on = (0..STEPS).all(|_| job.asleep_until > now || !self.step_job(job));
+            if self.is_congested() {
+                job.asleep_until = job.asleep_until.max(now + CONGESTED);
+            }
+            goes_on
         });
         jobs.append(&mut self.jobs);
         self.jobs = jobs;

@@ -1,7 +1,7 @@
 //! The machine beneath the policy: arenas, their groups, swap and the clock; and the answers to
 //! what reclaim asks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -63,7 +63,7 @@ pub(super) struct World {
     /// Staged pages of heaps, the oldest first: (arena, page).
     pub(super) staged: VecDeque<(u32, u32)>,
     /// Dirty file pages that reclaim met: (arena, page).
-    pub(super) met_dirty: Vec<(u32, u32)>,
+    pub(super) met_dirty: BTreeSet<(u32, u32)>,
     pub(super) victims: Vec<Victim>,
     pub(super) distances: AllDistances,
     pub(super) page: Buffer,
@@ -89,7 +89,7 @@ impl World {
             second_chance,
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),
-            met_dirty: Vec::new(),
+            met_dirty: BTreeSet::new(),
             victims: Vec::new(),
             distances: AllDistances::default(),
             page: Buffer::new(PAGE)?,
