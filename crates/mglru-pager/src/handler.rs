@@ -168,8 +168,9 @@ impl Handler {
         let watched = !waiting.is_empty() || self.reading.iter().any(Option::is_some);
         let at_most = watched.then_some(WATCH);
         let wake = &arena.bells[self.nth].wake;
-        wake::sleep([arena.uffd.as_fd(), self.ring.as_fd(), wake.as_fd()], at_most);
-        if wake.hush() {
+        let on = [arena.uffd.as_fd(), self.ring.as_fd(), wake.as_fd()];
+        let [.., rung] = wake::sleep(on, at_most);
+        if rung && wake.hush() {
             waiting.set_due();
         }
     }

@@ -179,8 +179,10 @@ impl Policy {
         let at = due.into_iter().chain(sweep).chain(self.next_tick()).min();
         let at_most = at.map(|at| Duration::from_nanos(at.saturating_sub(now)));
         let shared = self.shared.clone();
-        wake::sleep([shared.wake.as_fd(), self.world.writer.as_fd()], at_most);
-        shared.wake.hush();
+        let [rung, _] = wake::sleep([shared.wake.as_fd(), self.world.writer.as_fd()], at_most);
+        if rung {
+            shared.wake.hush();
+        }
     }
 
     /// Takes note of what happened to pages since last time.

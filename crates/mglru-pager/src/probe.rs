@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use crate::sys::courtesy;
 use crate::sys::pagemap::Pagemap;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{self, Uffd};
@@ -25,7 +26,7 @@ pub struct Fact {
 pub fn probe() -> Vec<Fact> {
     let memory =
         [userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), sigbus(), heaps()];
-    memory.into_iter().chain([fuse(), ptrace()]).collect()
+    memory.into_iter().chain([courtesy(), fuse(), ptrace()]).collect()
 }
 
 fn userfaultfd() -> Fact {
@@ -98,6 +99,18 @@ fn heaps() -> Fact {
         "without them heaps of programs that fork cannot be managed",
         "needs Linux 6.8; fork events need CAP_SYS_PTRACE",
     )
+}
+
+fn courtesy() -> Fact {
+    let ok = courtesy::is_possible();
+    let detail = if ok { "gives way to the program" } else { "competes with it for processors" };
+    Fact {
+        what: "background reclaim by SCHED_IDLE",
+        ok,
+        required: false,
+        detail: detail.into(),
+        fix: "CAP_SYS_NICE, or ulimit -e 20; the program itself of the ordinary scheduling policy",
+    }
 }
 
 fn fuse() -> Fact {

@@ -49,9 +49,11 @@ impl AsFd for Wake {
     }
 }
 
-/// Sleeps until one of the descriptors can be read, or `at_most` is over.
-pub fn sleep<const N: usize>(on: [BorrowedFd<'_>; N], at_most: Option<Duration>) {
-    sleep_on(&mut on.map(polled), at_most);
+/// Sleeps until one of the descriptors can be read, or `at_most` is over; which of them can.
+pub fn sleep<const N: usize>(on: [BorrowedFd<'_>; N], at_most: Option<Duration>) -> [bool; N] {
+    let mut polled = on.map(polled);
+    sleep_on(&mut polled, at_most);
+    polled.map(|polled| polled.revents != 0)
 }
 
 /// As [`sleep`], on any number of descriptors.
