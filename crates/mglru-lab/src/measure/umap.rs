@@ -3,11 +3,14 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mglru_pager::{Advice, FaultEngine, FifoPager, PagerOptions};
+use rustix::fs::OFlags;
 
 use super::{Finding, MIB, Numbers, PAGE, Section, Settings, Target, abba, failed, progress};
 use crate::error::Error;
@@ -20,6 +23,8 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
     let len = settings.size(128, 8) * MIB;
     let file = scratch(settings, len).map_err(|e| Error::io(&settings.dir, e))?;
     let long = settings.size(Duration::from_secs(4), Duration::from_millis(200));
+    // A file system may refuse to be read past its cache.
+    let alone = disk_alone(&file, len, long).map_or("unknown".into(), |n| format!("{n:.0}/s"));
     let base = || {
         let map = FifoPager::map(&file, len / 2 / PAGE).map_err(|e| Error::io(&settings.dir, e))?;
         Ok(rate(&map, long))
@@ -33,8 +38,12 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
             Ok(rate(&map, long))
         };
         let pairs = abba::pairs(settings.pairs, base, ours)?;
-        let behind = format!("{:.0}/s and {:.0}/s in the first pair", pairs[0].0, pairs[0].1);
-        let engine = engine.name();
+        let (first, engine) = (&pairs[0], engine.name());
+        let behind = format!(
+            "{:.0}/s and {:.0}/s in the first pair; ours moved {:.0} pages/s, the disk alone {alone}",
+            first.0.accesses, first.1.accesses, first.1.pages
+        );
+        let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a.accesses, b.accesses)).collect();
         let what = format!("accesses per second over UMap's method, {THREADS} threads, {engine}");
         let target = Target::AtLeast(10.0);
         Ok(Finding::new(Section::Umap, what, abba::ratios(&pairs), target, behind))
@@ -50,20 +59,80 @@ fn scratch(settings: &Settings, len: usize) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Accesses per second, once memory is full: the first half of the time is not counted.
-fn rate(words: &[AtomicU64], long: Duration) -> f64 {
+/// What a run gives a second, once memory is full: the first half of the time is not counted.
+struct Rate {
+    accesses: f64,
+    /// Read and written.
+    pages: f64,
+}
+
+fn rate(words: &[AtomicU64], long: Duration) -> Rate {
+    let pages = || bytes_moved() as f64 / PAGE as f64;
+    let (accesses, pages) = while_all(long, pages, |seed, done, over| {
+        access(words, seed, done, over);
+    });
+    Rate { accesses, pages }
+}
+
+/// Pages that as many threads read and write in the same file with nothing between them and the
+/// disk, three reads to two writes as the accesses above need them: no pager moves more.
+fn disk_alone(file: &File, len: usize, long: Duration) -> std::io::Result<f64> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlags::DIRECT.bits() as i32;
+    let direct = File::options().read(true).write(true).custom_flags(flags).open(path)?;
+    let (rate, _) = while_all(
+        long,
+        || 0.0,
+        |seed, done, over| {
+            let (mut numbers, mut page) = (Numbers(seed), Box::new(Aligned([1; PAGE])));
+            while !over.load(Ordering::Relaxed) {
+                let at = (numbers.below(len / PAGE) * PAGE) as u64;
+                let moved = match numbers.below(5) {
+                    0..3 => direct.read_exact_at(&mut page.0, at),
+                    _ => direct.write_all_at(&page.0, at),
+                };
+                if moved.is_ok() {
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        },
+    );
+    Ok(rate)
+}
+
+#[repr(align(4096))]
+struct Aligned([u8; PAGE]);
+
+/// Bytes that this process had disks move, if the kernel counts them.
+fn bytes_moved() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let moved = |line: &str| {
+        let (key, value) = line.split_once(": ")?;
+        matches!(key, "read_bytes" | "write_bytes").then(|| value.parse::<u64>().ok())?
+    };
+    text.lines().filter_map(moved).sum()
+}
+
+/// Runs the same in all threads; how often they counted a second, and how much `more` grew by.
+fn while_all(
+    long: Duration,
+    more: impl Fn() -> f64,
+    what: impl Fn(u64, &AtomicU64, &AtomicBool) + Sync,
+) -> (f64, f64) {
     let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         for seed in 1..=THREADS as u64 {
-            let (done, over) = (&done, &over);
-            scope.spawn(move || access(words, seed, done, over));
+            let (what, done, over) = (&what, &done, &over);
+            scope.spawn(move || what(seed, done, over));
         }
         thread::sleep(long / 2);
-        let (begin, before) = (Instant::now(), done.load(Ordering::Relaxed));
+        let (begin, before) = (Instant::now(), (done.load(Ordering::Relaxed), more()));
         thread::sleep(long / 2);
-        let rate = (done.load(Ordering::Relaxed) - before) as f64 / begin.elapsed().as_secs_f64();
+        let seconds = begin.elapsed().as_secs_f64();
+        let counted = (done.load(Ordering::Relaxed) - before.0) as f64 / seconds;
+        let grown = (more() - before.1) / seconds;
         over.store(true, Ordering::Relaxed);
-        rate
+        (counted, grown)
     })
 }
 
