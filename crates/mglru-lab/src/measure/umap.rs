@@ -40,7 +40,7 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
         let pairs = abba::pairs(settings.pairs, base, ours)?;
         let (first, engine) = (&pairs[0], engine.name());
         let behind = format!(
-            "{:.0}/s and {:.0}/s in the first pair; ours moved {:.0} pages/s, the disk alone {alone}",
+            "{:.0}/s and {:.0}/s in the first pair; ours moved {:.0} pages/s, the disk {alone}",
             first.0.accesses, first.1.accesses, first.1.pages
         );
         let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a.accesses, b.accesses)).collect();
