@@ -27,7 +27,7 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
     let alone = disk_alone(&file, len, long).map_or("unknown".into(), |n| format!("{n:.0}/s"));
     let base = || {
         let map = FifoPager::map(&file, len / 2 / PAGE).map_err(|e| Error::io(&settings.dir, e))?;
-        Ok(rate(&map, long))
+        Ok(rate(long, |seed| access(&map, seed)))
     };
     let compare = |engine: FaultEngine| {
         let ours = || {
@@ -35,7 +35,7 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
             let pager = options.open().map_err(failed("umap"))?;
             let map = pager.root().share_scratch(&settings.dir, len).map_err(failed("umap"))?;
             map.advise(Advice::Random).map_err(failed("umap"))?;
-            Ok(rate(&map, long))
+            Ok(rate(long, |seed| access(&map, seed)))
         };
         let pairs = abba::pairs(settings.pairs, base, ours)?;
         let (first, engine) = (&pairs[0], engine.name());
@@ -66,12 +66,44 @@ struct Rate {
     pages: f64,
 }
 
-fn rate(words: &[AtomicU64], long: Duration) -> Rate {
-    let pages = || bytes_moved() as f64 / PAGE as f64;
-    let (accesses, pages) = while_all(long, pages, |seed, done, over| {
-        access(words, seed, done, over);
-    });
-    Rate { accesses, pages }
+/// Has all threads do the same until the time is over. `begin` gives a thread's access by its
+/// seed; one that says it did nothing does not count.
+fn rate<A: FnMut() -> bool>(long: Duration, begin: impl Fn(u64) -> A + Sync) -> Rate {
+    let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let counts = || [done.load(Ordering::Relaxed), bytes_moved() / PAGE as u64];
+    thread::scope(|scope| {
+        for seed in 1..=THREADS as u64 {
+            let (begin, done, over) = (&begin, &done, &over);
+            scope.spawn(move || {
+                let mut access = begin(seed);
+                while !over.load(Ordering::Relaxed) {
+                    done.fetch_add(access().into(), Ordering::Relaxed);
+                }
+            });
+        }
+        thread::sleep(long / 2);
+        let (start, before) = (Instant::now(), counts());
+        thread::sleep(long / 2);
+        let (seconds, after) = (start.elapsed().as_secs_f64(), counts());
+        over.store(true, Ordering::Relaxed);
+        let [accesses, pages] = [0, 1].map(|nth| (after[nth] - before[nth]) as f64 / seconds);
+        Rate { accesses, pages }
+    })
+}
+
+/// Loads and stores by turns of chance, anywhere.
+fn access(words: &[AtomicU64], seed: u64) -> impl FnMut() -> bool {
+    let (mut numbers, mut nth) = (Numbers(seed), 0);
+    move || {
+        let word = &words[numbers.below(words.len())];
+        if numbers.below(2) == 0 {
+            std::hint::black_box(word.load(Ordering::Relaxed));
+        } else {
+            word.store(nth, Ordering::Relaxed);
+        }
+        nth += 1;
+        true
+    }
 }
 
 /// Pages that as many threads read and write in the same file with nothing between them and the
@@ -80,24 +112,19 @@ fn disk_alone(file: &File, len: usize, long: Duration) -> std::io::Result<f64> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = OFlags::DIRECT.bits() as i32;
     let direct = File::options().read(true).write(true).custom_flags(flags).open(path)?;
-    let (rate, _) = while_all(
-        long,
-        || 0.0,
-        |seed, done, over| {
-            let (mut numbers, mut page) = (Numbers(seed), Box::new(Aligned([1; PAGE])));
-            while !over.load(Ordering::Relaxed) {
-                let at = (numbers.below(len / PAGE) * PAGE) as u64;
-                let moved = match numbers.below(5) {
-                    0..3 => direct.read_exact_at(&mut page.0, at),
-                    _ => direct.write_all_at(&page.0, at),
-                };
-                if moved.is_ok() {
-                    done.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        },
-    );
-    Ok(rate)
+    let transfer = |seed| {
+        let (mut numbers, mut page) = (Numbers(seed), Box::new(Aligned([1; PAGE])));
+        let direct = &direct;
+        move || {
+            let at = (numbers.below(len / PAGE) * PAGE) as u64;
+            let moved = match numbers.below(5) {
+                0..3 => direct.read_exact_at(&mut page.0, at),
+                _ => direct.write_all_at(&page.0, at),
+            };
+            moved.is_ok()
+        }
+    };
+    Ok(rate(long, transfer).accesses)
 }
 
 #[repr(align(4096))]
@@ -111,41 +138,4 @@ fn bytes_moved() -> u64 {
         matches!(key, "read_bytes" | "write_bytes").then(|| value.parse::<u64>().ok())?
     };
     text.lines().filter_map(moved).sum()
-}
-
-/// Runs the same in all threads; how often they counted a second, and how much `more` grew by.
-fn while_all(
-    long: Duration,
-    more: impl Fn() -> f64,
-    what: impl Fn(u64, &AtomicU64, &AtomicBool) + Sync,
-) -> (f64, f64) {
-    let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
-    thread::scope(|scope| {
-        for seed in 1..=THREADS as u64 {
-            let (what, done, over) = (&what, &done, &over);
-            scope.spawn(move || what(seed, done, over));
-        }
-        thread::sleep(long / 2);
-        let (begin, before) = (Instant::now(), (done.load(Ordering::Relaxed), more()));
-        thread::sleep(long / 2);
-        let seconds = begin.elapsed().as_secs_f64();
-        let counted = (done.load(Ordering::Relaxed) - before.0) as f64 / seconds;
-        let grown = (more() - before.1) / seconds;
-        over.store(true, Ordering::Relaxed);
-        (counted, grown)
-    })
-}
-
-fn access(words: &[AtomicU64], seed: u64, done: &AtomicU64, over: &AtomicBool) {
-    let (mut numbers, mut nth) = (Numbers(seed), 0);
-    while !over.load(Ordering::Relaxed) {
-        let word = &words[numbers.below(words.len())];
-        if numbers.below(2) == 0 {
-            std::hint::black_box(word.load(Ordering::Relaxed));
-        } else {
-            word.store(nth, Ordering::Relaxed);
-        }
-        nth += 1;
-        done.fetch_add(1, Ordering::Relaxed);
-    }
 }
