@@ -207,15 +207,17 @@ impl World {
     }
 
     /// Loads the word that an operation will look at first. Many such loads overlap, where the
-    /// operations themselves would wait for each; only that is what they are for.
+    /// operations themselves would wait for each; only that is what they are for. `true`: it will
+    /// look at no other.
     #[inline]
-    pub fn peek(&self, op: Op) -> u64 {
+    pub fn peek(&self, op: Op) -> bool {
         match op {
-            Op::Touch { region, page, .. } => {
-                u64::from(self.spaces.vma(region).table.peek(page).is_young())
+            Op::Touch { region, page, .. } => self.spaces.vma(region).table.peek(page).has_folio(),
+            Op::Read { file, off, .. } => {
+                std::hint::black_box(self.files[file as usize].cache.peek(off / PAGE_SIZE));
+                false
             }
-            Op::Read { file, off, .. } => self.files[file as usize].cache.peek(off / PAGE_SIZE),
-            _ => 0,
+            _ => true,
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::{WorkloadError, in_range};
 use crate::op::{
-    FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
+    FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload, fill_batch,
 };
 use crate::pages::PAGE_BYTES;
 use crate::rng::Rng;
@@ -18,6 +18,8 @@ const CLASSES: [&str; 2] = ["round", "setup"];
 const ROUND: u8 = 0;
 const SETUP: u8 = 1;
 const NS_PER_US: u64 = 1_000;
+/// Pages that a reader is given at a time.
+const RUN: u64 = 63;
 /// The anonymous region; the readers' mappings of the file follow.
 const ANON: u32 = 0;
 
@@ -134,6 +136,16 @@ impl MixedWorkload {
         Op::Touch { region: 1 + reader, page: page as u32, write: false }
     }
 
+    /// The next pages of a pass, as [`Self::read`] would give them one by one.
+    fn read_on(&mut self, id: TaskId, out: &mut Vec<Op>) {
+        let region = 1 + id - self.params.threads;
+        let step = &mut self.tasks[id as usize].step;
+        let end = u64::from(self.params.file_pages).min(*step + RUN);
+        let pages = *step as u32..end as u32;
+        out.extend(pages.map(|page| Op::Touch { region, page, write: false }));
+        *step = end;
+    }
+
     /// The thread's part of a round: wait, fill, meet the others; the first one frees it all.
     fn fill_memory(&mut self, id: TaskId) -> Op {
         let params = &self.params;
@@ -198,6 +210,14 @@ impl Workload for MixedWorkload {
 
     fn next(&mut self, id: TaskId) -> Op {
         if id < self.params.threads { self.fill_memory(id) } else { self.read(id) }
+    }
+
+    fn fill(&mut self, id: TaskId, out: &mut Vec<Op>) {
+        if id < self.params.threads {
+            return fill_batch(self, id, out);
+        }
+        out.push(self.read(id));
+        self.read_on(id, out);
     }
 
     fn string_hash(&self) -> u64 {
@@ -273,6 +293,19 @@ mod tests {
         let pauses: Vec<usize> = (0..12).filter(|&i| matches!(ops[i], Op::Think { .. })).collect();
         assert_eq!(pauses, [5, 11]);
         assert_eq!(ops[6], Op::Touch { region: 2, page: 0, write: false });
+    }
+
+    #[test]
+    fn batches_are_what_is_read_one_by_one() {
+        let params = MixedParams { file_pages: 150, ..small() };
+        let mut one = MixedWorkload::new(&params, 1).unwrap();
+        let mut batches = MixedWorkload::new(&params, 1).unwrap();
+        let mut ops = Vec::new();
+        (0..9).for_each(|_| batches.fill(3, &mut ops));
+        assert_eq!(ops, ops.iter().map(|_| one.next(3)).collect::<Vec<_>>());
+        assert!(
+            ops.len() > 300 && ops.iter().filter(|op| matches!(op, Op::Think { .. })).count() == 3
+        );
     }
 
     #[test]
