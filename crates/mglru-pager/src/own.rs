@@ -1,8 +1,10 @@
-//! Which threads are the pager's own. Under `mglru exec` the C library's functions are those of
-//! the preload library; called from here they must not ask the pager again.
+//! Which threads, and which signals, are the pager's own. Under `mglru exec` the C library's
+//! functions are those of the preload library; called from here they must not ask the pager again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::signal;
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
@@ -19,6 +21,12 @@ pub fn set_allocates_apart() {
 /// Was it said?
 pub fn allocates_apart() -> bool {
     APART.load(Ordering::Acquire)
+}
+
+/// What is done with SIGBUS of pages that are no pager's, from now on if it is to change. `None`:
+/// no pager is served by SIGBUS, and the kernel knows.
+pub fn others_bus(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
+    signal::others(change)
 }
 
 /// Is the calling thread at work for a pager?

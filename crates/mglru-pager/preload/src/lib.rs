@@ -21,6 +21,7 @@ mod managed;
 mod memory;
 mod next;
 mod settings;
+mod signals;
 mod start;
 mod transfers;
 mod vectors;

@@ -23,11 +23,12 @@ pub fn open() -> Result<Pager, PagerError> {
 }
 
 /// Who serves the faults of file mappings.
-fn faults() -> FaultEngine {
-    match std::env::var(launch::ENV_FAULTS).as_deref() {
+pub fn faults() -> FaultEngine {
+    static FAULTS: OnceLock<FaultEngine> = OnceLock::new();
+    *FAULTS.get_or_init(|| match std::env::var(launch::ENV_FAULTS).as_deref() {
         Ok("sigbus") => FaultEngine::Sigbus,
         _ => FaultEngine::Thread,
-    }
+    })
 }
 
 /// A quarter of the budget compressed in memory, what does not fit in a file. The pool is paid

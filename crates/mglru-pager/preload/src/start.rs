@@ -3,7 +3,7 @@
 use mglru_pager::own::{self, as_own};
 
 use crate::managed::{say, table};
-use crate::{fork, heap, settings};
+use crate::{fork, heap, settings, signals};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -11,6 +11,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     settings::least();
+    signals::start();
     let Some(policy) = settings::fork() else { return };
     fork::prepare();
     own::set_allocates_apart();

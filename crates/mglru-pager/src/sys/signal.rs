@@ -1,7 +1,8 @@
 //! SIGBUS in the thread that faulted, and waiting where nothing may be allocated.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,11 @@ pub struct Bus {
 /// Serves a fault; false: it is not one of ours.
 pub type Serve = fn(Bus) -> bool;
 
-static SERVE: OnceLock<(Serve, libc::sigaction)> = OnceLock::new();
+static SERVE: OnceLock<Serve> = OnceLock::new();
+/// What the program wants done with the others; nothing yet: the default.
+static OTHERS: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
+// SAFETY: a function's address and numbers.
+static DEFAULT: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
 
 /// Has faults that are signalled served from now on. What was done with SIGBUS before is done with
 /// those that are not ours.
@@ -34,31 +39,51 @@ pub fn serve_bus(serve: Serve) -> io::Result<()> {
     unsafe {
         let (mut before, mut action): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
         checked(libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before))?;
+        set_others(before);
         action.sa_sigaction = handle as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
         // Another handler of the program's could touch a page whose lock this thread holds.
         libc::sigfillset(&mut action.sa_mask);
         // Nothing of ours is there to fault yet: what comes in between is not ours.
         checked(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()))?;
-        let _ = SERVE.set((serve, before));
+        let _ = SERVE.set(serve);
         Ok(())
     }
 }
 
+/// A signal handler may look at the one before: it stays. Programs replace it once or twice.
+fn set_others(action: libc::sigaction) {
+    OTHERS.store(Box::into_raw(Box::new(action)), Ordering::Release);
+}
+
+/// What is done with SIGBUS that is not ours, from now on if it is to change; `None`: nothing of
+/// ours is signalled, and the kernel knows.
+pub fn others(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
+    SERVE.get()?;
+    let before = wanted_of_others();
+    change.into_iter().for_each(set_others);
+    Some(*before)
+}
+
+fn wanted_of_others() -> &'static libc::sigaction {
+    // SAFETY: what is there is never freed.
+    unsafe { OTHERS.load(Ordering::Acquire).as_ref() }.unwrap_or(&DEFAULT)
+}
+
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let Some((serve, before)) = SERVE.get() else { return };
+    let Some(serve) = SERVE.get() else { return };
     // SAFETY: the kernel's own; the location of errno is this thread's.
     unsafe {
         let errno = *libc::__errno_location();
         let bus = Bus { address: (*info).si_addr() as usize, store: is_store(context) };
         if !serve(bus) {
-            pass_on(before, signal, info, context);
+            pass_on(wanted_of_others(), signal, info, context);
         }
         *libc::__errno_location() = errno;
     }
 }
 
-/// Does what was done before this library came.
+/// Does what the program asked for. By default the access fails again, and the process with it.
 ///
 /// # Safety
 /// The arguments are a signal handler's.
@@ -70,14 +95,17 @@ unsafe fn pass_on(
 ) {
     type Plain = extern "C" fn(libc::c_int);
     type Full = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
-    // SAFETY: what the program registered is a function of the kind that its flags say; by default
-    // the access fails again, and the process with it.
+    if before.sa_flags & libc::SA_RESETHAND != 0 {
+        OTHERS.store(std::ptr::null_mut(), Ordering::Release);
+    }
+    // SAFETY: what the program registered is a function of the kind that its flags say; the
+    // kernel's own structure is words, and all of them zero are the default. The C library's
+    // function may be one that asks this library.
     unsafe {
         match before.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
-                let mut default: libc::sigaction = std::mem::zeroed();
-                default.sa_sigaction = libc::SIG_DFL;
-                libc::sigaction(signal, &default, std::ptr::null_mut());
+                let (default, none) = ([0_u64; 4], std::ptr::null_mut::<u64>());
+                libc::syscall(libc::SYS_rt_sigaction, signal, &default, none, size_of::<u64>());
             }
             full if before.sa_flags & libc::SA_SIGINFO != 0 => {
                 std::mem::transmute::<usize, Full>(full)(signal, info, context);

@@ -4,6 +4,7 @@
 #[path = "../../../tests/support/library.rs"]
 mod built;
 mod files;
+mod signals;
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -42,6 +43,11 @@ fn child(test: &str, file: &Path) -> Command {
 
 /// Runs `test` once more under the library; `None` in the child, or where it cannot run.
 fn parent(test: &str) -> Option<(tempfile::NamedTempFile, String)> {
+    parent_with(test, "thread")
+}
+
+/// As [`parent`], with faults served so.
+fn parent_with(test: &str, faults: &str) -> Option<(tempfile::NamedTempFile, String)> {
     if std::env::var_os(CHILD).is_some() {
         return None;
     }
@@ -51,7 +57,7 @@ fn parent(test: &str) -> Option<(tempfile::NamedTempFile, String)> {
     }
     let file = tempfile::NamedTempFile::new_in(".").unwrap();
     file.as_file().set_len((PAGES * PAGE) as u64).unwrap();
-    let output = child(test, file.path()).output().unwrap();
+    let output = child(test, file.path()).env(launch::ENV_FAULTS, faults).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stdout));
     Some((file, text))

@@ -1,0 +1,108 @@
+//! Where faults are served by SIGBUS, that signal is shared with the program: it cannot be blocked
+//! (the kernel ends a process whose fault cannot be signalled), and the program's own handler gets
+//! what is no managed page's.
+
+use libc::{c_int, sighandler_t, sigset_t};
+use mglru_pager::{FaultEngine, own};
+
+use crate::next::next;
+use crate::settings;
+
+type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+type Signal = unsafe extern "C" fn(c_int, sighandler_t) -> sighandler_t;
+type Mask = unsafe extern "C" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
+
+fn are_ours() -> bool {
+    settings::faults() == FaultEngine::Sigbus
+}
+
+/// The process may have been started with the signal blocked.
+pub fn start() {
+    if are_ours() {
+        // SAFETY: a set of this function's own, made empty first.
+        unsafe {
+            let mut bus: sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut bus);
+            libc::sigaddset(&mut bus, libc::SIGBUS);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &bus, std::ptr::null_mut());
+        }
+    }
+}
+
+/// The set without SIGBUS.
+fn without_bus(mut set: sigset_t) -> sigset_t {
+    // SAFETY: the set is this function's own.
+    unsafe { libc::sigdelset(&mut set, libc::SIGBUS) };
+    set
+}
+
+/// Stands in for sigaction(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    signal: c_int,
+    action: *const libc::sigaction,
+    before: *mut libc::sigaction,
+) -> c_int {
+    if !are_ours() {
+        return next!(sigaction(signal, action, before) as Sigaction);
+    }
+    // SAFETY: the caller's own arguments.
+    let (action, before) = unsafe { (action.as_ref(), before.as_mut()) };
+    let action =
+        action.map(|action| libc::sigaction { sa_mask: without_bus(action.sa_mask), ..*action });
+    if signal == libc::SIGBUS
+        && let Some(was) = own::others_bus(action)
+    {
+        before.into_iter().for_each(|before| *before = was);
+        return 0;
+    }
+    let action = action.as_ref().map_or(std::ptr::null(), |action| action as *const _);
+    let before = before.map_or(std::ptr::null_mut(), |before| before as *mut _);
+    next!(sigaction(signal, action, before) as Sigaction)
+}
+
+/// Stands in for signal(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighandler_t {
+    if signal != libc::SIGBUS {
+        return next!(signal(signal, handler) as Signal);
+    }
+    // SAFETY: a structure of numbers.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    (action.sa_sigaction, action.sa_flags) = (handler, libc::SA_RESTART);
+    let before = own::others_bus(Some(action));
+    before.map_or_else(|| next!(signal(signal, handler) as Signal), |before| before.sa_sigaction)
+}
+
+/// Changes what is blocked by `change`, which sets no more than it is given.
+fn masked(
+    how: c_int,
+    set: *const sigset_t,
+    change: impl FnOnce(*const sigset_t) -> c_int,
+) -> c_int {
+    if set.is_null() || how == libc::SIG_UNBLOCK || !are_ours() {
+        return change(set);
+    }
+    // SAFETY: the caller's own set.
+    change(&without_bus(unsafe { *set }))
+}
+
+/// Stands in for pthread_sigmask(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    set: *const sigset_t,
+    before: *mut sigset_t,
+) -> c_int {
+    masked(how, set, |set| next!(pthread_sigmask(how, set, before) as Mask))
+}
+
+/// Stands in for sigprocmask(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    set: *const sigset_t,
+    before: *mut sigset_t,
+) -> c_int {
+    masked(how, set, |set| next!(sigprocmask(how, set, before) as Mask))
+}

@@ -1,0 +1,100 @@
+//! SIGBUS shared between the pager and the program.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::{PAGE, PAGES, is_managed, is_stamped, map, open, parent_with, stamp};
+
+static SEEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Puts a page where there was none, as a program does that bears with files that shrink.
+extern "C" fn mend(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    SEEN.fetch_add(1, Ordering::Relaxed);
+    let (prot, flags) =
+        (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED);
+    // SAFETY: replaces the page that failed, which is this test's.
+    unsafe {
+        let page = (*info).si_addr() as usize & !(PAGE - 1);
+        libc::syscall(libc::SYS_mmap, page, PAGE, prot, flags, -1, 0);
+    }
+}
+
+/// The handler in place.
+fn handler() -> usize {
+    // SAFETY: asks only.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        assert_eq!(libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut now), 0);
+        now.sa_sigaction
+    }
+}
+
+fn set_handler(function: usize) {
+    // SAFETY: a handler of this test's, which may run at any time.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (action.sa_sigaction, action.sa_flags) = (function, libc::SA_SIGINFO);
+        assert_eq!(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()), 0);
+    }
+}
+
+fn block_all() {
+    // SAFETY: a set of this function's own.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut()), 0);
+    }
+}
+
+/// A page of a file that has none.
+fn beyond_the_end() -> *const u8 {
+    let empty = tempfile::tempfile_in(".").unwrap();
+    let (none, fd) = (std::ptr::null_mut(), std::os::fd::AsRawFd::as_raw_fd(&empty));
+    // SAFETY: a new mapping.
+    unsafe { libc::mmap(none, PAGE, libc::PROT_READ, libc::MAP_SHARED, fd, 0).cast() }
+}
+
+#[test]
+fn the_programs_handler_gets_what_is_not_the_pagers_and_blocks_nothing() {
+    let name = "signals::the_programs_handler_gets_what_is_not_the_pagers_and_blocks_nothing";
+    if let Some((file, _)) = parent_with(name, "sigbus") {
+        return assert!(is_stamped(&std::fs::read(file.path()).unwrap(), 0x29));
+    }
+    let Some(file) = open() else { return };
+    let before = handler();
+    let memory = map(&file);
+    assert!(is_managed());
+    assert_eq!(handler(), before, "the program sees its own");
+    set_handler(mend as *const () as usize);
+    assert_eq!(handler(), mend as *const () as usize);
+    block_all();
+    stamp(memory, 0x29);
+    assert!(is_stamped(memory, 0x29));
+    assert_eq!(SEEN.load(Ordering::Relaxed), 0, "pages of the pager's are its own");
+    assert_eq!(memory.len(), PAGES * PAGE);
+    // SAFETY: the handler makes the page readable.
+    assert_eq!(unsafe { beyond_the_end().read_volatile() }, 0);
+    assert_eq!(SEEN.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn without_a_handler_of_its_own_the_program_ends() {
+    let name = "signals::without_a_handler_of_its_own_the_program_ends";
+    if parent_with(name, "sigbus").is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    stamp(map(&file), 1);
+    // SAFETY: the child ends at once, by the load or after it.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::signal(libc::SIGBUS, libc::SIG_DFL);
+            beyond_the_end().read_volatile();
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGBUS, "{status}");
+    }
+}
