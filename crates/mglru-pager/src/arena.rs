@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use crate::account::Account;
 use crate::children::Children;
+use crate::engine::{self, Engine, FaultEngine};
 use crate::faults::Kind;
 use crate::frames::Frames;
 use crate::handler::Ahead;
 use crate::pages::{Pages, Presence, Slot};
-use crate::sigbus::{self, FaultEngine, Notes};
 use crate::store::Store;
 use crate::swap::Swap;
 use crate::sys::PAGE;
@@ -93,28 +93,20 @@ pub struct FaultCounters {
     pub rescued: AtomicU64,
 }
 
-/// Handlers of an arena at most.
-const MOST_HANDLERS: usize = 4;
-
 /// Pages under one page table.
 const PER_TABLE: usize = TABLE_SPAN / PAGE;
 
-/// The memory of an arena and its faults.
-struct Engine {
+/// The memory of an arena, and where the program sees it.
+struct Ground {
     memory: Arc<dyn Frames>,
     staging: Option<Arc<Staging>>,
     view: View,
-    uffd: Uffd,
 }
 
-impl Engine {
+impl Ground {
     /// A memfd, every entry protected (invariant I).
-    fn shared(len: usize, over: Option<usize>, faults: FaultEngine) -> io::Result<Self> {
+    fn shared(len: usize, over: Option<usize>, uffd: &Uffd) -> io::Result<Self> {
         let memory = Memory::new(len as u64)?;
-        let uffd = match faults {
-            FaultEngine::Thread => Uffd::open(),
-            FaultEngine::Sigbus => Uffd::open_sigbus(),
-        }?;
         let view = match over {
             // SAFETY: whoever wants it there gave up what is there.
             #[allow(unsafe_code)]
@@ -123,14 +115,13 @@ impl Engine {
         }?;
         uffd.register(view.span())?;
         uffd.protect(view.span())?;
-        Ok(Self { memory: Arc::new(memory), staging: None, view, uffd })
+        Ok(Self { memory: Arc::new(memory), staging: None, view })
     }
 
     /// A reserve; what is opened of it is registered then.
     fn private(len: usize) -> io::Result<Self> {
         let staging = Arc::new(Staging::new(len)?);
-        let (view, uffd) = (View::reserved(len)?, Uffd::open_heap()?);
-        Ok(Self { memory: staging.clone(), staging: Some(staging), view, uffd })
+        Ok(Self { memory: staging.clone(), staging: Some(staging), view: View::reserved(len)? })
     }
 }
 
@@ -146,13 +137,6 @@ impl Bell {
     fn new() -> io::Result<Self> {
         Ok(Self { wake: Wake::new()?, hopeless: AtomicBool::new(false) })
     }
-}
-
-/// Handlers of an arena, so that no two faulting processors wait for one thread to submit reads
-/// and copy pages: as many as there are processors, and no more than can wait for a device at
-/// its best depth.
-fn handlers_here() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_HANDLERS)
 }
 
 /// One arena, shared by its fault handlers, the policy thread and its owner.
@@ -187,8 +171,8 @@ pub struct Arena {
     pub counters: FaultCounters,
     /// Its last misses of swap.
     pub ahead: Mutex<Ahead>,
-    /// Of one whose faults are signalled: what is left to the handler.
-    pub notes: Option<Notes>,
+    /// Who serves its faults.
+    pub engine: Box<dyn Engine>,
     access: AtomicU8,
     /// Page tables that were ever filled.
     tables: Table<AtomicU8>,
@@ -210,16 +194,14 @@ impl Arena {
     ) -> io::Result<Self> {
         let Wanted { nr_pages, backing, over, faults } = wanted;
         let len = nr_pages as usize * PAGE;
-        let Engine { memory, staging, view, uffd } = match backing {
-            Backing::Heap(_) => Engine::private(len)?,
-            _ => Engine::shared(len, over, faults)?,
+        let engine = engine::of(&backing, faults);
+        let uffd = engine.open()?;
+        let Ground { memory, staging, view } = match backing {
+            Backing::Heap(_) => Ground::private(len)?,
+            _ => Ground::shared(len, over, &uffd)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
-        // Only one thread may install pages of a heap, whose events it must read first; and where
-        // threads serve their own faults one is enough for the rest.
-        let alone = staging.is_some() || faults == FaultEngine::Sigbus;
-        let nr_handlers = if alone { 1 } else { handlers_here() };
-        let bells = (0..nr_handlers).map(|_| Bell::new()).collect::<io::Result<_>>()?;
+        let bells = (0..engine.nr_handlers()).map(|_| Bell::new()).collect::<io::Result<_>>()?;
         Ok(Self {
             id,
             pages,
@@ -241,7 +223,7 @@ impl Arena {
             error: AtomicU32::new(0),
             inbox: Mutex::new(Vec::with_capacity(INBOX)),
             ahead: Mutex::default(),
-            notes: (faults == FaultEngine::Sigbus).then(Notes::default),
+            engine,
         })
     }
 
@@ -385,25 +367,6 @@ impl Arena {
             Access::Normal => self.account.has_plenty(),
             Access::Sequential => true,
         }
-    }
-
-    /// Makes pages present.
-    ///
-    /// # Errors
-    /// One of them is lost.
-    pub fn populate(&self, first: u32, n: u32) -> io::Result<()> {
-        if self.notes.is_none() {
-            return self.view.populate(self.view.pages(first, n));
-        }
-        let here = |page: u32| self.pages.presence(page).is_mapped();
-        for page in (first..first + n).filter(|&page| !here(page)) {
-            while !here(page) {
-                if !sigbus::bring(self, page, Some(false)) {
-                    return Err(io::Error::from_raw_os_error(libc::EFAULT));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Takes what was posted, leaving the empty `into` to be filled next.

@@ -14,7 +14,6 @@ use crate::mapping::Mapped;
 use crate::pager::{Inner, LEAST_MAX};
 use crate::policy::Policy;
 use crate::policy::report::GroupReport;
-use crate::sigbus::FaultEngine;
 use crate::store::{FileStore, Store};
 use crate::sys::{PAGE, clock};
 
@@ -378,9 +377,7 @@ impl Group {
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
         let memcg = self.account.memcg;
-        let heap = matches!(backing, Backing::Heap(_));
-        let faults = if heap { FaultEngine::Thread } else { self.inner.faults };
-        let wanted = Wanted { nr_pages, backing, over, faults };
+        let wanted = Wanted { nr_pages, backing, over, faults: self.inner.faults };
         self.inner.shared.call(move |policy| policy.attach(wanted, memcg))?
     }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::arena::{Arena, INBOX_BYTES};
 use crate::forks::{self, Who, Work};
 use crate::pages::Presence;
-use crate::sigbus::{Note, Notes};
+use crate::sigbus::Note;
 use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
@@ -120,7 +120,7 @@ impl Handler {
         while !self.arena.closed.load(Ordering::Acquire) {
             let (n, work) = self.read(&mut messages);
             self.serve(&messages[..n]);
-            self.read_notes();
+            self.do_what_is_left();
             self.retry();
             self.ring.submit().expect("the ring is ours");
             while let Some(finished) = self.ring.finished() {
@@ -129,9 +129,7 @@ impl Handler {
             self.note_stalls();
             self.watch();
             drop(work);
-            if let Some(notes) = &self.arena.notes {
-                notes.round_is_over();
-            }
+            self.arena.engine.round_is_over();
             if n < MESSAGES && !self.installer.waiting.is_due() {
                 self.sleep();
             }
@@ -139,11 +137,11 @@ impl Handler {
         self.set_stalled(0);
         self.arena.account.uncharge(self.ring.grown());
         // Nobody faults any more, but slots would stay taken for ever.
-        for note in self.arena.notes.iter().flat_map(Notes::take) {
+        self.arena.engine.left(&mut |note| {
             if let Note::Free(slot) = note {
                 self.arena.free_slot(slot);
             }
-        }
+        });
     }
 
     /// Takes what has come. While the program forks it goes on reading: one message is the fork's,
@@ -194,17 +192,15 @@ impl Handler {
     }
 
     /// What threads left that serve their own faults.
-    fn read_notes(&mut self) {
+    fn do_what_is_left(&mut self) {
         let (arena, since) = (self.arena.clone(), clock::monotonic());
-        for note in arena.notes.iter().flat_map(Notes::take) {
-            match note {
-                Note::Touched(page, write) => {
-                    self.touched(Touch { page, write, protected: false, since });
-                }
-                Note::Happened(event, page) => arena.post(event, page),
-                Note::Free(slot) => arena.free_slot(slot),
+        arena.engine.left(&mut |note| match note {
+            Note::Touched(page, write) => {
+                self.touched(Touch { page, write, protected: false, since });
             }
-        }
+            Note::Happened(event, page) => arena.post(event, page),
+            Note::Free(slot) => arena.free_slot(slot),
+        });
     }
 
     fn page_at(&self, address: u64) -> u32 {

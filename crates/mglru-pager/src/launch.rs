@@ -9,9 +9,9 @@ use std::process::Command;
 mod library;
 
 use crate::children::ForkPolicy;
+use crate::engine::FaultEngine;
 use crate::pager::LEAST_MAX;
 use crate::probe::probe;
-use crate::sigbus::FaultEngine;
 
 /// `memory.max` of the program, bytes.
 pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";

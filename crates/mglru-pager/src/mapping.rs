@@ -13,7 +13,6 @@ use crate::arena::{Access, Arena, Backing, Event};
 use crate::error::PagerError;
 use crate::handler;
 use crate::pager::Inner;
-use crate::sigbus;
 use crate::sys::PAGE;
 
 /// How a mapping or a part of it will be used.
@@ -126,7 +125,7 @@ impl Mapped {
             Advice::Normal => self.arena.set_access(Access::Normal),
             Advice::Random => self.arena.set_access(Access::Random),
             Advice::Sequential => self.arena.set_access(Access::Sequential),
-            Advice::PopulateRead => self.arena.populate(first, n)?,
+            Advice::PopulateRead => self.arena.engine.populate(&self.arena, first, n)?,
             Advice::Cold => {
                 self.inner.shared.call(move |policy| policy.deactivate(id, first, n))?;
             }
@@ -142,7 +141,7 @@ impl Mapped {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);
         self.inner.shared.call(move |policy| policy.pin(id, first, n))?;
         let pin = Pin { mapped: self, first, n };
-        self.arena.populate(first, n)?;
+        self.arena.engine.populate(&self.arena, first, n)?;
         Ok(pin)
     }
 
@@ -217,15 +216,12 @@ impl Served {
         for nth in 0..self.arena.bells.len() {
             self.handlers.push(handler::start(self.arena.clone(), nth)?);
         }
-        if self.arena.notes.is_some() {
-            sigbus::enlist(&self.arena)?;
-        }
-        Ok(())
+        self.arena.engine.begin(&self.arena)
     }
 
     /// Ends the handlers and takes the arena away.
     pub(crate) fn end(&mut self) {
-        sigbus::discharge(&self.arena);
+        self.arena.engine.end();
         self.arena.closed.store(true, Ordering::Release);
         self.arena.ring_handlers();
         // A handler that panicked has said so.

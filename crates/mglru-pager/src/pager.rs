@@ -6,10 +6,10 @@ use std::thread::JoinHandle;
 use mglru::{Config, MemcgId};
 
 use crate::account::{Account, NO_LIMIT, Setting};
+use crate::engine::FaultEngine;
 use crate::error::PagerError;
 use crate::group::Group;
 use crate::policy::{self, Shared};
-use crate::sigbus::FaultEngine;
 use crate::swap::{Swap, SwapOptions};
 
 /// The least budget that leaves room for the pager itself, bytes.

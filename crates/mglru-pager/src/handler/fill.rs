@@ -66,7 +66,6 @@ impl Handler {
         }
         arena.wake_policy_if_low();
         arena.note_filled(touch.page);
-        arena.counters.missing.fetch_add(1, Ordering::Relaxed);
         match &arena.backing {
             Backing::Anon | Backing::Heap(_) => self.missing_anon(&arena, touch),
             Backing::Store(store) => self.missing_stored(store, touch),
@@ -94,7 +93,6 @@ impl Handler {
         if slot == 0 {
             return self.installer.install_zeros(touch);
         }
-        arena.counters.major.fetch_add(1, Ordering::Relaxed);
         let stall = self.stall_here(touch.page);
         match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
             // The pool's copy would only take room: the page is all there is from now on.
@@ -119,7 +117,6 @@ impl Handler {
     }
 
     fn missing_stored(&mut self, store: &Arc<dyn Store>, touch: Touch) {
-        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
         match store.queue() {
             Some(queue) if touch.page < queue.nr_pages => self.queue_read(queue, touch),
             _ => self.read_now(store, touch),

@@ -23,8 +23,11 @@ pub(super) struct Installer {
 
 impl Installer {
     /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
-    /// state is set and told first: who was woken may ask at once for its store to be flushed.
+    /// state is set, counted and told first: who was woken may ask at once for its store to be
+    /// flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
+        self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
+        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
         let protect = presence == Presence::Clean;
         self.arena.pages.set(page, presence);
         self.arena.post(Event::Filled, page);
@@ -61,6 +64,7 @@ impl Installer {
     /// As [`Self::install`], for a page that never held anything.
     pub(super) fn install_zeros(&mut self, touch: Touch) {
         let Touch { page, write, .. } = touch;
+        self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
         self.arena.pages.set(page, touch.presence());
         self.arena.post(Event::Filled, page);
         match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {

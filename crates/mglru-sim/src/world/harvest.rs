@@ -3,7 +3,7 @@
 use mglru::folio::Folios;
 use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::types::{FolioId, LruvecId};
-use mglru_workload::RegionId;
+use mglru_workload::{RegionId, RegionKind};
 
 use super::World;
 use crate::address_space::{Owner, split, va};
@@ -24,7 +24,7 @@ impl World {
         vma.table.clear_table_young(table);
         let pages = vma.table.table_pages(table);
         let here = |folio| folios.is_harvested(folio, lruvec);
-        out.entries = self.harvest_range(region, pages, here, None, &mut out.young);
+        out.entries = self.harvest_range(region, pages, here, &mut out.young);
         let spent = self.costs.aging_walk(u64::from(out.entries), out.young.len() as u64);
         self.spend(spent);
     }
@@ -96,7 +96,6 @@ impl World {
             region,
             start..start + width,
             |near| folios.is_harvested(near, lruvec) && window.includes(folios[near].lru_type()),
-            Some(page),
             &mut out.neighbours,
         );
         let found = (out.neighbours.len() - before) as u32;
@@ -107,45 +106,61 @@ impl World {
         self.spend(spent);
     }
 
-    /// Collects young entries of wanted folios, `except` one; returns how many entries are present.
+    /// Collects young entries of wanted folios; returns how many entries are present.
     fn harvest_range(
         &mut self,
         region: RegionId,
         pages: std::ops::Range<u32>,
-        wanted: impl Fn(FolioId) -> bool + Copy,
-        except: Option<u32>,
-        out: &mut Vec<YoungPte>,
-    ) -> u32 {
-        let mut entries = 0;
-        for start in pages.clone().step_by(64) {
-            let end = pages.end.min(start + 64);
-            let table = &self.spaces.vma(region).table;
-            let (present, mut young) = table.present_and_young(start..end);
-            entries += present.count_ones();
-            while young != 0 {
-                let page = start + young.trailing_zeros();
-                young &= young - 1;
-                if Some(page) != except {
-                    self.harvest_entry(region, page, wanted, out);
-                }
-            }
-        }
-        entries
-    }
-
-    #[inline]
-    fn harvest_entry(
-        &mut self,
-        region: RegionId,
-        page: u32,
         wanted: impl Fn(FolioId) -> bool,
         out: &mut Vec<YoungPte>,
-    ) {
-        let vma = self.spaces.vma(region);
-        let found = self.folio_at(vma, page).filter(|&folio| wanted(folio));
-        if let Some(folio) = found {
-            let pte = self.spaces.vma_mut(region).table.take_young(page);
-            out.push(YoungPte { folio, dirty: pte.is_dirty() });
+    ) -> u32 {
+        let Self { spaces, files, .. } = self;
+        let vma = spaces.vma_mut(region);
+        match vma.kind {
+            RegionKind::File { file, first_page } => {
+                let cache = &files[file as usize].cache;
+                let folio = |_: &PageTable, page| cache.folio(first_page + u64::from(page));
+                collect(
+                    &mut vma.table,
+                    pages,
+                    |table, page| folio(table, page).filter(|&f| wanted(f)),
+                    out,
+                )
+            }
+            RegionKind::Anon | RegionKind::Shmem => {
+                let folio = |table: &PageTable, page| {
+                    table.get(page).has_folio().then(|| FolioId(table.peek_target(page)))
+                };
+                collect(
+                    &mut vma.table,
+                    pages,
+                    |table, page| folio(table, page).filter(|&f| wanted(f)),
+                    out,
+                )
+            }
         }
     }
+}
+
+/// Takes the accessed bits of entries of which `wanted` tells the folio; returns how many entries
+/// are present.
+fn collect(
+    table: &mut PageTable,
+    pages: std::ops::Range<u32>,
+    wanted: impl Fn(&PageTable, u32) -> Option<FolioId>,
+    out: &mut Vec<YoungPte>,
+) -> u32 {
+    let mut entries = 0;
+    for start in pages.clone().step_by(64) {
+        let (present, mut young) = table.present_and_young(start..pages.end.min(start + 64));
+        entries += present.count_ones();
+        while young != 0 {
+            let page = start + young.trailing_zeros();
+            young &= young - 1;
+            if let Some(folio) = wanted(table, page) {
+                out.push(YoungPte { folio, dirty: table.take_young(page).is_dirty() });
+            }
+        }
+    }
+    entries
 }

@@ -1,0 +1,132 @@
+//! What threads that serve their own faults leave to the arena's handler. Written in a signal
+//! handler: nothing is allocated.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::arena::{Arena, Event};
+use crate::pages::Slot;
+use crate::sys::signal;
+
+/// Notes that an arena has room for; who finds none waits for the handler to read them.
+const NOTES: usize = 256;
+/// Notes that wake the handler: at most 64 slots, 256 KiB of the pool, are freed later than they
+/// could be.
+const SOME: usize = 64;
+
+/// What is left to the handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A fault of a page, by a store or not.
+    Touched(u32, bool),
+    /// What happened to a page is to be posted.
+    Happened(Event, u32),
+    /// A slot of swap is free.
+    Free(Slot),
+}
+
+impl Note {
+    fn word(self) -> u64 {
+        let (kind, value) = match self {
+            Self::Touched(page, write) => (1 + u64::from(write), page),
+            Self::Happened(Event::Filled, page) => (3, page),
+            Self::Happened(Event::Dirtied, page) => (4, page),
+            Self::Happened(Event::Dropped, page) => (5, page),
+            Self::Free(slot) => (6, slot),
+            Self::Happened(Event::Joined, page) => (7, page),
+            Self::Happened(Event::Used, page) => (8, page),
+        };
+        kind << 32 | u64::from(value)
+    }
+
+    fn of(word: u64) -> Option<Self> {
+        let value = word as u32;
+        Some(match word >> 32 {
+            1 => Self::Touched(value, false),
+            2 => Self::Touched(value, true),
+            3 => Self::Happened(Event::Filled, value),
+            4 => Self::Happened(Event::Dirtied, value),
+            5 => Self::Happened(Event::Dropped, value),
+            6 => Self::Free(value),
+            7 => Self::Happened(Event::Joined, value),
+            8 => Self::Happened(Event::Used, value),
+            _ => return None,
+        })
+    }
+}
+
+/// What an arena whose faults are signalled has besides.
+#[derive(Debug)]
+pub struct Notes {
+    words: [AtomicU64; NOTES],
+    /// Rounds of the handler.
+    rounds: AtomicU32,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self { words: [const { AtomicU64::new(0) }; NOTES], rounds: AtomicU32::new(0) }
+    }
+}
+
+impl Notes {
+    /// The handler is woken for a fault; the rest can wait until there is some of it.
+    pub fn leave(&self, note: Note, arena: &Arena) {
+        let taken = |word: &AtomicU64| {
+            word.compare_exchange(0, note.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let nth = loop {
+            match self.words.iter().position(taken) {
+                Some(nth) => break nth,
+                None => arena.ring_handlers(),
+            }
+            std::thread::yield_now();
+        };
+        if nth >= SOME || matches!(note, Note::Touched(..)) {
+            arena.ring_handlers();
+        }
+    }
+
+    /// Takes what was left.
+    pub fn take(&self) -> impl Iterator<Item = Note> + '_ {
+        let full = self.words.iter().filter(|word| word.load(Ordering::Relaxed) != 0);
+        full.filter_map(|word| Note::of(word.swap(0, Ordering::AcqRel)))
+    }
+
+    /// Rounds so far.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.load(Ordering::Acquire)
+    }
+
+    /// Waits for a round after `seen`, or for so long.
+    pub fn wait(&self, seen: u32, at_most: Duration) {
+        signal::wait(&self.rounds, seen, at_most);
+    }
+
+    /// The handler has been through its work: who waits looks again.
+    pub fn round_is_over(&self) {
+        self.rounds.fetch_add(1, Ordering::AcqRel);
+        signal::wake_all(&self.rounds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_read_as_they_were_written() {
+        for note in [
+            Note::Touched(0, false),
+            Note::Touched(u32::MAX, true),
+            Note::Happened(Event::Filled, 7),
+            Note::Happened(Event::Dirtied, 8),
+            Note::Happened(Event::Dropped, 9),
+            Note::Happened(Event::Joined, 10),
+            Note::Free(1),
+        ] {
+            assert_eq!(Note::of(note.word()), Some(note));
+        }
+        assert_eq!(Note::of(0), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! One arena as the thread that faults sees it.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::notes::{Note, Notes};
+use crate::account::PAGE_COST;
+use crate::arena::{Arena, Backing, Event};
+use crate::pages::Presence;
+use crate::store::Store;
+use crate::sys::signal::Bus;
+use crate::sys::{PAGE, clock, courtesy, raw};
+
+/// How long a thread waits for the handler before it faults again: a note that was overtaken by
+/// an eviction is repeated then.
+const WAIT: (u32, Duration) = (20, Duration::from_millis(5));
+
+/// Aligned for reads past the page cache.
+#[repr(align(4096))]
+struct Bytes([u8; PAGE]);
+
+static ZEROS: Bytes = Bytes([0; PAGE]);
+
+/// An arena, and where what is left to its handler goes.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// Whose page it is.
+    pub arena: &'a Arena,
+    /// What its handler reads.
+    pub notes: &'a Notes,
+}
+
+impl Site<'_> {
+    /// Serves a signal. False: it is of no page here, or the page is lost.
+    pub fn serve(self, bus: Bus) -> bool {
+        let offset = (bus.address as u64).wrapping_sub(self.arena.view.address(0));
+        let page = offset / PAGE as u64;
+        page < self.arena.pages.len().into() && self.bring(page as u32, bus.store)
+    }
+
+    /// Makes a page present, and writable for a store, or leaves that to the handler and waits a
+    /// while. False: it is lost.
+    pub fn bring(self, page: u32, store: Option<bool>) -> bool {
+        let since = clock::monotonic();
+        let Some(presence) = self.arena.pages.try_lock(page) else {
+            courtesy::hurry();
+            return self.left(page, store);
+        };
+        // Who does not say whether it stored, and finds the page there, stored.
+        let stored = store.unwrap_or(presence.is_mapped());
+        let kind = self.arena.kind_of(page, presence);
+        let (after, event) = match presence {
+            Presence::Absent => match self.fill(page, stored) {
+                Some(filled) => (filled, Some(Event::Filled)),
+                None => (Presence::Absent, None),
+            },
+            Presence::Clean if stored => (self.allow_store(page), Some(Event::Dirtied)),
+            Presence::Dirty if stored => (self.allow_store(page), None),
+            other => (other, None),
+        };
+        if self.arena.pages.unlock(page, after) {
+            self.arena.ring_handlers();
+        }
+        if let Some(event) = event {
+            self.post(event, page);
+            self.arena.account.faults.note(kind, clock::monotonic().saturating_sub(since));
+        }
+        if after == Presence::Absent { self.left(page, store) } else { after.is_resident() }
+    }
+
+    /// Fills the locked page; `None`: it cannot be done here.
+    fn fill(self, page: u32, store: bool) -> Option<Presence> {
+        if self.arena.account.try_charge(PAGE_COST).is_err() {
+            return None;
+        }
+        let filled = match &self.arena.backing {
+            Backing::Anon => self.fill_anon(page, store),
+            Backing::Store(from) => self.fill_stored(page, store, &**from),
+            Backing::Heap(_) => None,
+        };
+        if filled.is_none() {
+            self.arena.account.uncharge(PAGE_COST);
+        }
+        filled
+    }
+
+    fn fill_anon(self, page: u32, store: bool) -> Option<Presence> {
+        let slot = self.arena.pages.slot(page);
+        if slot == 0 {
+            return self.install(page, &ZEROS.0, Presence::after(store));
+        }
+        let (mut content, mut scratch) = (Bytes([0; PAGE]), Bytes([0; PAGE]));
+        if !self.arena.swap.load_in_place(slot, &mut content.0, &mut scratch.0) {
+            return None;
+        }
+        let presence = self.install(page, &content.0, Presence::Dirty)?;
+        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        self.leave(Note::Free(self.arena.pages.set_slot(page, 0)));
+        Some(presence)
+    }
+
+    /// Reads the page, if it is to be read alone. What fails the handler meets again, and says.
+    fn fill_stored(self, page: u32, store: bool, from: &dyn Store) -> Option<Presence> {
+        let queue = from
+            .queue()
+            .filter(|queue| page < queue.nr_pages && !self.arena.has_neighbours_read())?;
+        let mut content = Bytes([0; PAGE]);
+        let missed = self.arena.is_missed(page);
+        self.arena.account.shift_stalls(missed.into());
+        let read = raw::read_all(queue.fd, &mut content.0, queue.base + self.arena.offset(page));
+        self.arena.account.shift_stalls(-i32::from(missed));
+        read.ok()?;
+        let presence = match Presence::after(store) {
+            Presence::Clean => self.install_unmapped(page, &content.0)?,
+            other => self.install(page, &content.0, other)?,
+        };
+        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        Some(presence)
+    }
+
+    fn install(self, page: u32, content: &[u8], presence: Presence) -> Option<Presence> {
+        self.will_be_there(page);
+        self.arena.pages.set(page, presence);
+        let protect = presence == Presence::Clean;
+        self.arena.uffd.copy(self.arena.view.address(page), content, protect).ok()?;
+        Some(presence)
+    }
+
+    /// The access maps it when it is tried again. An entry that the kernel installs counts as
+    /// stored through, and each run of such that is taken away interrupts the other processors; an
+    /// entry of a load does not.
+    fn install_unmapped(self, page: u32, content: &[u8]) -> Option<Presence> {
+        self.will_be_there(page);
+        self.arena.memory.fill(self.arena.offset(page), content).ok()?;
+        Some(Presence::Clean)
+    }
+
+    fn will_be_there(self, page: u32) {
+        self.arena.wake_policy_if_low();
+        self.arena.note_filled(page);
+        self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A store to the locked page, which is there.
+    fn allow_store(self, page: u32) -> Presence {
+        self.arena.pages.set(page, Presence::Dirty);
+        if self.arena.uffd.unprotect(self.arena.view.pages(page, 1)).is_err() {
+            raw::say("a page of a mapping cannot be made writable");
+            std::process::abort();
+        }
+        if self.arena.is_anon() && self.arena.pages.slot(page) != 0 {
+            self.leave(Note::Free(self.arena.pages.set_slot(page, 0)));
+        }
+        self.arena.counters.protect.fetch_add(1, Ordering::Relaxed);
+        Presence::Dirty
+    }
+
+    fn post(self, event: Event, page: u32) {
+        if !self.arena.post_in_place(event, page) {
+            self.leave(Note::Happened(event, page));
+        }
+    }
+
+    fn leave(self, note: Note) {
+        self.notes.leave(note, self.arena);
+    }
+
+    /// Leaves the fault to the handler, and waits until the page is there or a while is over.
+    fn left(self, page: u32, store: Option<bool>) -> bool {
+        let store = store.unwrap_or(false);
+        self.leave(Note::Touched(page, store));
+        for _ in 0..WAIT.0 {
+            let seen = self.notes.rounds();
+            match self.arena.pages.presence(page) {
+                Presence::Absent => {}
+                Presence::Clean if store => {}
+                presence => return presence.is_resident(),
+            }
+            self.notes.wait(seen, WAIT.1);
+        }
+        true
+    }
+}
