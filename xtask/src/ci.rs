@@ -45,7 +45,7 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
     step("test", passed);
     if depth == Depth::Full {
         step("determinism", determinism::run(root));
-        step("mutants", mutants::passes(root));
+        step("mutants", mutants::passes(root, ""));
     }
     if !failed.is_empty() {
         println!("failed steps: {}", failed.join(", "));

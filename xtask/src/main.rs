@@ -9,7 +9,7 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask ci [quick|full] | determinism | mutants | tidy";
+const USAGE: &str = "usage: cargo xtask ci [quick|full] | determinism | mutants [CRATE] | tidy";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,7 +18,8 @@ fn main() -> ExitCode {
         ["ci"] | ["ci", "full"] => ci::run(&root(), ci::Depth::Full),
         ["ci", "quick"] => ci::run(&root(), ci::Depth::Quick),
         ["determinism"] => status(determinism::run(&root())),
-        ["mutants"] => mutants::run(&root()),
+        ["mutants"] => status(mutants::passes(&root(), "")),
+        ["mutants", name] => status(mutants::passes(&root(), name)),
         ["tidy"] => status(tidy::run(&root())),
         _ => {
             eprintln!("{USAGE}");

@@ -58,7 +58,7 @@ const FILES: &[GroupFile] = &[
     shown("cgroup.subtree_control", |_| Ok("memory\n".into())),
     set("lru_gen", Group::lru_gen, lru_gen),
     shown("memory.current", |group| Ok(format!("{}\n", group.current()))),
-    shown("memory.events", |group| stat::events(group, stat::EVENTS)),
+    shown("memory.events", stat::memory_events),
     limit!("memory.high", Limit::High),
     limit!("memory.low", Limit::Low),
     limit!("memory.max", Limit::Max),

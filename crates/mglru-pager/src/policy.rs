@@ -78,15 +78,13 @@ impl Shared {
     /// Has the policy thread do something that answers by itself.
     pub fn send(&self, call: Call) {
         self.calls().push(call);
-        self.wake.ring();
-        courtesy::hurry();
+        self.wake.summon();
     }
 
     /// Ends the policy thread.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        self.wake.ring();
-        courtesy::hurry();
+        self.wake.summon();
     }
 
     fn is_called(&self) -> bool {

@@ -45,13 +45,20 @@ const KEYS: &[&str] = &[
 ];
 
 /// Keys of `memory.events`.
-pub const EVENTS: &[&str] = &["low", "high", "max", "oom"];
+const EVENTS: &[&str] = &["low", "high", "max", "oom"];
+/// Those that stay at zero: a pager refuses pages, and kills nobody.
+const NEVER: &str = "oom_kill 0\noom_group_kill 0\n";
 /// Of `memory.swap.events`, beside the group's own names for them.
 pub const SWAP_EVENTS: &[&str] = &["swap_fail"];
 
 /// The text of `memory.stat`.
 pub fn memory(group: &Group) -> Result<String, PagerError> {
     events(group, KEYS)
+}
+
+/// The text of `memory.events`.
+pub fn memory_events(group: &Group) -> Result<String, PagerError> {
+    Ok(events(group, EVENTS)? + NEVER)
 }
 
 /// A line for each key.

@@ -14,7 +14,6 @@ use crate::pages::{Presence, Slot};
 use crate::store::{Queue, Store};
 use crate::swap::Loaded;
 use crate::sys::PAGE;
-use crate::sys::courtesy;
 use crate::sys::ring::BufferId;
 
 /// A read under way. All its pages are locked, absent and charged.
@@ -84,8 +83,7 @@ impl Handler {
         self.installer.waiting.add(touch, Why::Room);
         self.arena.counters.throttled.fetch_add(1, Ordering::Relaxed);
         self.arena.starved.store(true, Ordering::Release);
-        self.arena.policy.ring();
-        courtesy::hurry();
+        self.arena.policy.summon();
     }
 
     fn missing_anon(&mut self, arena: &Arc<Arena>, touch: Touch) {

@@ -133,10 +133,7 @@ impl Policy {
 
     /// What nobody waits for leaves the processor to whoever wants it.
     pub(super) fn give_way(&mut self) {
-        if !self.is_waited_for() {
-            self.courtesy.step_back();
-        }
-        if self.is_waited_for() {
+        if self.is_waited_for() || self.courtesy.step_back() && self.is_waited_for() {
             self.courtesy.step_up();
         }
     }

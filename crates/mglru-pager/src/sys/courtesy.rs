@@ -31,11 +31,11 @@ impl Courtesy {
         Self { possible: is_possible(), place: None }
     }
 
-    /// The calling thread gives way from now on, if it could come back. What is urgent is to be
-    /// looked for afterwards: who came before was not heard.
-    pub fn step_back(&mut self) {
+    /// The calling thread gives way from now on, if it could come back. True: it did not before,
+    /// and what is urgent is to be looked for again, as who came until now was not heard.
+    pub fn step_back(&mut self) -> bool {
         if !self.possible || self.is_back() {
-            return;
+            return false;
         }
         let own = u64::from(std::process::id()) << 32 | u64::from(thread_id());
         let (old, order) = (0, Ordering::SeqCst);
@@ -48,6 +48,7 @@ impl Courtesy {
         if self.place.is_some() && !self.is_back() {
             let _ = set_policy(thread_id(), libc::SCHED_OTHER);
         }
+        true
     }
 
     /// It is as any other again.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{checked, raw};
+use super::{checked, courtesy, raw};
 
 /// Wakes the one thread that sleeps on it.
 #[derive(Debug)]
@@ -31,6 +31,12 @@ impl Wake {
         }
         // A full counter has rung already.
         let _ = raw::write(self.fd.as_fd(), &1u64.to_ne_bytes());
+    }
+
+    /// As [`Self::ring`]; somebody waits for what the sleeper does.
+    pub fn summon(&self) {
+        self.ring();
+        courtesy::hurry();
     }
 
     /// Forgets that it was rung, and tells whether it was. The sleeper calls this when it gets up,

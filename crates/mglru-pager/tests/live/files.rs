@@ -39,6 +39,7 @@ fn every_file_is_read_and_limits_are_what_was_written() {
     assert_eq!(group.read("memory.swappiness").unwrap(), "7\n");
     assert!(number(&group, "memory.current") >= 2 * MIB as u64);
     assert_eq!(key(&group, "memory.stat", "anon"), 2 * MIB as u64);
+    assert_eq!(key(&group, "memory.events", "oom_kill"), 0);
     assert_eq!(key(&group, "memory.stat", "pgfault"), 512);
     assert_eq!(key(&pager.root(), "memory.stat", "pgfault"), 512, "groups below are included");
 }

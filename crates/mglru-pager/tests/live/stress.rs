@@ -9,7 +9,7 @@ use mglru_pager::{Advice, Pager};
 /// Increments of each thread.
 fn stores() -> u32 {
     let stores = std::env::var("MGLRU_PAGER_STORES").ok().and_then(|n| n.parse().ok());
-    stores.unwrap_or(5_000)
+    stores.unwrap_or(20_000)
 }
 
 /// The counter at the head of a page.

@@ -1,0 +1,121 @@
+//! The edits of the pager, each with the test that must notice: what it promises is that no store
+//! is lost, no byte is another's, no budget is exceeded and no error is kept quiet.
+
+use super::edits::Edit;
+
+/// All of them.
+pub const EDITS: &[Edit] = &[
+    Edit {
+        says: "a dirty page is copied while stores can reach it",
+        file: "policy/evict.rs",
+        text: "a\
+              rena.uffd.protect(arena.view.pages(run.first, run.n)).expect(\"an arena's pages\");",
+        replacement: "let _ = arena;",
+        by: &["stress::anonymous_stores_survive_eviction"],
+    },
+    Edit {
+        says: "a page is written back while stores can reach it",
+        file: "policy/writeback.rs",
+        text: "arena.uffd.protect(arena.view.pages(first, n)).expect(\"an arena's pages\");",
+        replacement: "",
+        by: &["stress::file_stores_survive_eviction_and_reach_the_file"],
+    },
+    Edit {
+        says: "a page is taken for clean after its first store",
+        file: "handler/install.rs",
+        text: "        self.unlock(page, Presence::Dirty);\n    }",
+        replacement: "        self.unlock(page, was);\n    }",
+        by: &["stress::file_stores_survive_eviction_and_reach_the_file"],
+    },
+    Edit {
+        says: "a thread that serves itself takes a page for clean after its first store",
+        file: "sigbus/site.rs",
+        text: "Presence::Clean if stored => (self.allow_store(page), Some(Event::Dirtied)),",
+        replacement: "Presence::Clean if stored => { self.allow_store(page); (presence, None) }",
+        by: &["sigbus::stores_to_files_survive_eviction_and_reach_them"],
+    },
+    Edit {
+        says: "a page is unpinned by the first who unpins it",
+        file: "policy/attach.rs",
+        text: "            if *left == 0 {\n                pins.remove(&page);",
+        replacement: "            if true {\n                pins.remove(&page);",
+        by: &["faults::pinned_pages_stay"],
+    },
+    Edit {
+        says: "an evicted page is charged for ever",
+        file: "policy/evict.rs",
+        text: "                arena.account.uncharge(PAGE_COST);\n\
+              \x20               folio.mapcount = 0;",
+        replacement: "                folio.mapcount = 0;",
+        by: &["faults::anonymous_memory_larger_than_the_budget_keeps_every_byte"],
+    },
+    Edit {
+        says: "faults fill a group beyond its limit",
+        file: "account.rs",
+        text: "let fits = |usage: u64| usage.checked_add(bytes).filter(|&after| after <= most);",
+        replacement: "let fits = |usage: u64| usage.checked_add(bytes).filter(|_| most > 0);",
+        by: &["groups::a_group_stays_within_its_limit_and_leaves_others_alone"],
+    },
+    Edit {
+        says: "a page whose write failed is clean",
+        file: "policy/writeback.rs",
+        text: "                unlock(arena, page, Presence::Dirty);\n\
+              \x20               arena.note_error(&error);",
+        replacement: "                unlock(arena, page, Presence::Clean);\n\
+                     \x20               arena.note_error(&error);",
+        by: &["durability::a_failed_write_is_reported_once_and_the_page_stays_dirty"],
+    },
+    Edit {
+        says: "the error of a write is nobody's",
+        file: "policy/writeback.rs",
+        text: "                unlock(arena, page, Presence::Dirty);\n\
+              \x20               arena.note_error(&error);",
+        replacement: "                unlock(arena, page, Presence::Dirty);\n\
+                     \x20               let _ = error;",
+        by: &["durability::a_failed_write_is_reported_once_and_the_page_stays_dirty"],
+    },
+    Edit {
+        says: "a page that cannot be read is zeros",
+        file: "handler/fill.rs",
+        text: "Err(error) => self.installer.failed(touch.page, &error),\n        }\n\
+              \x20       self.end_stall(stall);",
+        replacement: "Err(_) => self.installer.install_zeros(touch),\n        }\n\
+                     \x20       self.end_stall(stall);",
+        by: &["durability::a_failed_read_is_an_error_for_whoever_touches_the_page"],
+    },
+    Edit {
+        says: "what comes back from the swap file is not looked at",
+        file: "swap.rs",
+        text: "Place::File { sum, .. } => *sum == crc32fast::hash(page),",
+        replacement: "Place::File { .. } => page.len() == PAGE,",
+        by: &["swap::tests::a_full_pool_overflows_to_the_file_and_then_refuses"],
+    },
+    Edit {
+        says: "a block of the swap file is given away while it is written",
+        file: "swap/slots.rs",
+        text: "                *state = Write::Orphaned;\n                return None;",
+        replacement: "                *state = Write::Orphaned;\n                None",
+        by: &["swap::tests::a_block_is_not_given_away_while_it_is_written"],
+    },
+    Edit {
+        says: "a slot goes with the first of its owners",
+        file: "swap/slots.rs",
+        text: "            Some(n) => *n -= 1,\n        }\n        false",
+        replacement: "            Some(n) => *n -= 1,\n        }\n        true",
+        by: &["swap::tests::a_shared_slot_stays_until_its_last_owner_is_gone"],
+    },
+    Edit {
+        says: "a page of zeros is known by its first word",
+        file: "swap/codec.rs",
+        text: "page.chunks_exact(8).all(|word| word == [0; 8])",
+        replacement: "page.chunks_exact(8).take(1).all(|word| word == [0; 8])",
+        by: &["heap::a_child_sees_the_moment_of_its_fork", "faults::", "swap::"],
+    },
+    Edit {
+        says: "a child is not given what was in swap at its fork",
+        file: "children.rs",
+        text: "        self.held.insert(page, Held::Slot(slot));",
+        replacement: "        let _ = (page, slot);",
+        by: &["heap::a_child_sees_the_moment_of_its_fork"],
+    },
+];
