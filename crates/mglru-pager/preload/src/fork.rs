@@ -4,14 +4,14 @@
 
 use std::cell::RefCell;
 use std::os::fd::AsRawFd;
-use std::sync::{MutexGuard, Once};
+use std::sync::Once;
 
-use crate::managed::{Table, table};
+use crate::managed::{Locked, table};
 use crate::{heap, memory};
 
 thread_local! {
     /// The table, locked from before the fork until after it.
-    static HELD: RefCell<Option<MutexGuard<'static, Table>>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<Locked>> = const { RefCell::new(None) };
 }
 
 /// Has forks and the end of the process handled, from the first call on.

@@ -1,9 +1,10 @@
 //! The files that are managed, and which of the program's mappings are theirs.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::mem::ManuallyDrop;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
@@ -57,14 +58,51 @@ pub struct Table {
 static NR_FILES: AtomicUsize = AtomicUsize::new(0);
 static TABLE: Mutex<Table> = Mutex::new(Table { pager: None, control: None, files: Vec::new() });
 
-/// The table, locked. Nothing that ends a pager may happen under the lock: it would ask again.
-pub fn table() -> MutexGuard<'static, Table> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+thread_local! {
+    /// The thread has the table, or waits for it.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// May the call concern a managed file? Not if there is none, nor if the pager makes the call.
+/// The table, locked.
+pub struct Locked {
+    /// Let go of before its mark is taken away.
+    table: MutexGuard<'static, Table>,
+    _mark: Mark,
+}
+
+struct Mark;
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        HOLDS.set(false);
+    }
+}
+
+impl Deref for Locked {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.table
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Table {
+        &mut self.table
+    }
+}
+
+/// Locks the table. Nothing that ends a pager may happen under the lock: it would ask again.
+pub fn table() -> Locked {
+    HOLDS.set(true);
+    let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    Locked { table, _mark: Mark }
+}
+
+/// May the call concern a managed file? Not if there is none, nor if the pager makes the call, nor
+/// in a signal handler that came upon its thread in another call: it would wait for itself.
 pub fn any() -> bool {
-    NR_FILES.load(Ordering::Acquire) > 0 && !own::is_own()
+    NR_FILES.load(Ordering::Acquire) > 0 && !own::is_own() && !HOLDS.get()
 }
 
 /// What became of a mapping that could be managed.

@@ -6,7 +6,7 @@ use mglru::types::{FolioId, LruvecId};
 use mglru_workload::{RegionId, RegionKind};
 
 use super::World;
-use crate::address_space::{Owner, split, va};
+use crate::address_space::{Owner, Vma, split, va};
 use crate::page_table::PageTable;
 
 impl World {
@@ -115,39 +115,30 @@ impl World {
         out: &mut Vec<YoungPte>,
     ) -> u32 {
         let Self { spaces, files, .. } = self;
-        let vma = spaces.vma_mut(region);
-        match vma.kind {
+        let Vma { kind, table, .. } = spaces.vma_mut(region);
+        match *kind {
             RegionKind::File { file, first_page } => {
                 let cache = &files[file as usize].cache;
                 let folio = |_: &PageTable, page| cache.folio(first_page + u64::from(page));
-                collect(
-                    &mut vma.table,
-                    pages,
-                    |table, page| folio(table, page).filter(|&f| wanted(f)),
-                    out,
-                )
+                collect(table, pages, folio, wanted, out)
             }
             RegionKind::Anon | RegionKind::Shmem => {
                 let folio = |table: &PageTable, page| {
                     table.get(page).has_folio().then(|| FolioId(table.peek_target(page)))
                 };
-                collect(
-                    &mut vma.table,
-                    pages,
-                    |table, page| folio(table, page).filter(|&f| wanted(f)),
-                    out,
-                )
+                collect(table, pages, folio, wanted, out)
             }
         }
     }
 }
 
-/// Takes the accessed bits of entries of which `wanted` tells the folio; returns how many entries
-/// are present.
+/// Takes the accessed bits of entries that map a wanted folio, which `folio` tells; returns how
+/// many entries are present.
 fn collect(
     table: &mut PageTable,
     pages: std::ops::Range<u32>,
-    wanted: impl Fn(&PageTable, u32) -> Option<FolioId>,
+    folio: impl Fn(&PageTable, u32) -> Option<FolioId>,
+    wanted: impl Fn(FolioId) -> bool,
     out: &mut Vec<YoungPte>,
 ) -> u32 {
     let mut entries = 0;
@@ -157,7 +148,7 @@ fn collect(
         while young != 0 {
             let page = start + young.trailing_zeros();
             young &= young - 1;
-            if let Some(folio) = wanted(table, page) {
+            if let Some(folio) = folio(table, page).filter(|&folio| wanted(folio)) {
                 out.push(YoungPte { folio, dirty: table.take_young(page).is_dirty() });
             }
         }

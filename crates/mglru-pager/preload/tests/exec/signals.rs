@@ -1,8 +1,9 @@
 //! SIGBUS shared between the pager and the program.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
-use crate::{PAGE, PAGES, is_managed, is_stamped, map, open, parent_with, stamp};
+use crate::{PAGE, PAGES, is_managed, is_stamped, map, open, parent, parent_with, stamp};
 
 static SEEN: AtomicUsize = AtomicUsize::new(0);
 
@@ -97,4 +98,52 @@ fn without_a_handler_of_its_own_the_program_ends() {
         assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGBUS, "{status}");
     }
+}
+
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// As programs do that wait for descriptors and signals at once.
+extern "C" fn tell(_signal: libc::c_int) {
+    // SAFETY: one byte of a constant; a full pipe has told already.
+    unsafe { libc::write(PIPE.load(Ordering::Relaxed), b"s".as_ptr().cast(), 1) };
+    SEEN.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn a_signal_handler_may_write_while_its_thread_is_in_a_call() {
+    let name = "signals::a_signal_handler_may_write_while_its_thread_is_in_a_call";
+    if parent(name).is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    stamp(memory, 3);
+    let (mut ends, done) = ([0; 2], AtomicBool::new(false));
+    // SAFETY: a pipe and a handler of this test's. Should it wait for itself, the alarm ends it.
+    let own = unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK), 0);
+        PIPE.store(ends[1], Ordering::Relaxed);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (action.sa_sigaction, action.sa_flags) = (tell as *const () as usize, libc::SA_RESTART);
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+        libc::alarm(120);
+        libc::pthread_self()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                // SAFETY: the thread outlives the scope.
+                unsafe { libc::pthread_kill(own, libc::SIGUSR1) };
+                std::thread::sleep(std::time::Duration::from_micros(20));
+            }
+        });
+        let mut content = [0; PAGE];
+        for page in 0..PAGES {
+            memory[page * PAGE] = 1;
+            file.read_exact_at(&mut content, (page * PAGE) as u64).unwrap();
+            assert_eq!(content[0], 1);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(SEEN.load(Ordering::Relaxed) > 100);
 }
