@@ -7,12 +7,11 @@
 //! make both durable. Two mappings of one file share their addresses.
 //!
 //! Not kept, and said so: buffered streams (stdio) on a managed file read and write it behind the
-//! library's back, but may go to and from managed memory; other processes see stores when they
-//! are written back, not at once; stores since the last write-back are lost when the process is
-//! killed; a forked child sees managed files as they were and read-only; a signal handler that comes
-//! upon its thread in one of these calls reads and writes managed files behind the library's back.
-//! Private mappings of files stay with the kernel: their clean pages are page cache, and stores to
-//! them are few.
+//! library's back, but may go to and from managed memory; so does a signal handler that comes upon
+//! its thread in one of these calls; other processes see stores when they are written back, not at
+//! once; stores since the last write-back are lost when the process is killed; a forked child sees
+//! managed files as they were and read-only. Private mappings of files stay with the kernel: their
+//! clean pages are page cache, and stores to them are few.
 
 mod calls;
 mod fork;
