@@ -53,10 +53,7 @@ fn try_all(subject: &Subject) -> Result<usize, String> {
         mutated(subject, edit)?;
     }
     subject.copy()?;
-    if test(subject, subject.tests())? != Verdict::Survived {
-        return Err(format!("{}: unchanged, it fails its tests", subject.name));
-    }
-    if subject.skips()? {
+    if !subject.runs()? {
         println!("skipped: mutants of {}, whose tests do nothing here", subject.name);
         return Ok(0);
     }

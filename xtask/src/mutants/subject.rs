@@ -84,7 +84,7 @@ impl Subject {
     }
 
     /// The tests that must notice; none named: all.
-    pub fn tests(&self) -> impl Iterator<Item = &'static str> {
+    fn tests(&self) -> impl Iterator<Item = &'static str> {
         self.edits.iter().flat_map(|edit| edit.by.iter().copied())
     }
 
@@ -112,12 +112,15 @@ impl Subject {
         command
     }
 
-    /// Do its tests say that they cannot run here?
-    pub fn skips(&self) -> Result<bool, String> {
+    /// Runs the tests that must notice, unchanged. False: they say that they cannot run here.
+    pub fn runs(&self) -> Result<bool, String> {
         let mut tests = self.cargo();
-        tests.args(["--", "--nocapture"]).args(self.tests().take(1)).stdout(Stdio::piped());
+        tests.args(["--", "--nocapture"]).args(self.tests()).stdout(Stdio::piped());
         let output = tests.output().map_err(|e| format!("cargo: {e}"))?;
-        Ok(String::from_utf8_lossy(&output.stdout).contains("skipped: "))
+        if !output.status.success() {
+            return Err(format!("{}: unchanged, it fails its tests", self.name));
+        }
+        Ok(!String::from_utf8_lossy(&output.stdout).contains("skipped: "))
     }
 }
 

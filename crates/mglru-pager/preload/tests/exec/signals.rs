@@ -29,12 +29,12 @@ fn handler() -> usize {
     }
 }
 
-fn set_handler(function: usize) {
+fn set_handler(signal: libc::c_int, function: usize, flags: libc::c_int) {
     // SAFETY: a handler of this test's, which may run at any time.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        (action.sa_sigaction, action.sa_flags) = (function, libc::SA_SIGINFO);
-        assert_eq!(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()), 0);
+        (action.sa_sigaction, action.sa_flags) = (function, flags);
+        assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
     }
 }
 
@@ -66,7 +66,7 @@ fn the_programs_handler_gets_what_is_not_the_pagers_and_blocks_nothing() {
     let memory = map(&file);
     assert!(is_managed());
     assert_eq!(handler(), before, "the program sees its own");
-    set_handler(mend as *const () as usize);
+    set_handler(libc::SIGBUS, mend as *const () as usize, libc::SA_SIGINFO);
     assert_eq!(handler(), mend as *const () as usize);
     block_all();
     stamp(memory, 0x29);
@@ -123,9 +123,7 @@ fn a_signal_handler_may_write_while_its_thread_is_in_a_call() {
     let own = unsafe {
         assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK), 0);
         PIPE.store(ends[1], Ordering::Relaxed);
-        let mut action: libc::sigaction = std::mem::zeroed();
-        (action.sa_sigaction, action.sa_flags) = (tell as *const () as usize, libc::SA_RESTART);
-        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+        set_handler(libc::SIGUSR1, tell as *const () as usize, libc::SA_RESTART);
         libc::alarm(120);
         libc::pthread_self()
     };
