@@ -46,8 +46,8 @@ use writeback::WRITE_BUFFER;
 /// The one node and zone of a pager: its budget.
 const NODE: NodeId = NodeId(0);
 const ZONE: Zone = Zone(0);
-/// How often dirty pages are looked for that nobody asked to write.
-const SWEEP: Duration = Duration::from_secs(5);
+/// How long a page is dirty at most until it is written: as with Linux.
+const EXPIRY: Duration = Duration::from_secs(30);
 /// What the thread itself takes: its buffers, stack and small tables, bytes.
 const OVERHEAD: u64 = WRITE_BUFFER + (256 << 10);
 
@@ -130,7 +130,7 @@ pub fn start(
         flushes: Vec::new(),
         shared: shared.clone(),
         posted: Vec::with_capacity(INBOX),
-        next_sweep: SWEEP.as_nanos() as u64,
+        next_sweep: EXPIRY.as_nanos() as u64,
         watch: Watch::default(),
         courtesy: Courtesy::new(),
     };

@@ -57,6 +57,13 @@ pub const EDITS: &[Edit] = &[
         by: &["groups::a_group_stays_within_its_limit_and_leaves_others_alone"],
     },
     Edit {
+        says: "reclaim looks for more while what it met is written",
+        file: "policy/jobs.rs",
+        text: "        leaving > 0 && self.written < worth_a_step",
+        replacement: "        leaving > u64::MAX - 1 && self.written < worth_a_step",
+        by: &["writes::reclaim_waits_for_the_writes_of_what_it_met"],
+    },
+    Edit {
         says: "a page whose write failed is clean",
         file: "policy/writeback.rs",
         text: "                unlock(arena, page, Presence::Dirty);\n\

@@ -4,14 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
 
-use super::writeback::{CLUSTER, Started};
-use super::{Policy, SWEEP};
-
-/// Sweeps after which a dirty page is written: as Linux's 30 seconds.
-const SWEEPS_OF_EXPIRY: u64 = 6;
-
-/// Dirty pages met that are too many to look for more.
-const BACKLOG: usize = 64;
+use super::writeback::{CLUSTER, Started, Why};
+use super::{EXPIRY, Policy};
 
 /// A request to write the dirty pages of a range.
 pub(super) struct Flush {
@@ -66,7 +60,7 @@ impl Policy {
         let mut started = false;
         while let Some(&(arena, first)) = self.world.met_dirty.first() {
             let n = run_length(&self.world.met_dirty).min(CLUSTER);
-            let wrote = match self.world.write_run(arena, first, n, &mut self.lru) {
+            let wrote = match self.world.write_run(arena, first, n, Why::Reclaim, &mut self.lru) {
                 Started::Pages(wrote) => wrote,
                 Started::Full => break,
                 // Clean, gone or being written: reclaim will see what it is now.
@@ -76,12 +70,6 @@ impl Policy {
             (first..first + wrote).for_each(|page| _ = self.world.met_dirty.remove(&(arena, page)));
         }
         started
-    }
-
-    /// Reclaim has met more dirty pages than can be written at once: to look for still more would
-    /// turn back what it met before, and write what is in use.
-    pub(super) fn is_congested(&self) -> bool {
-        self.world.met_dirty.len() >= BACKLOG && self.world.writer.is_busy()
     }
 
     fn advance_flushes(&mut self) -> bool {
@@ -105,7 +93,13 @@ impl Policy {
         let Some(arena) = attached.map(|a| a.arena.clone()) else { return Progress::Over };
         while let Some(page) = arena.pages.dirty(flush.at, flush.end).next() {
             flush.at = page;
-            match self.world.write_run(flush.arena, page, flush.end - page, &mut self.lru) {
+            match self.world.write_run(
+                flush.arena,
+                page,
+                flush.end - page,
+                Why::Flush,
+                &mut self.lru,
+            ) {
                 Started::Pages(n) => flush.at += n,
                 Started::Failed => flush.at += 1,
                 Started::Full | Started::Underway => return Progress::Waiting,
@@ -124,13 +118,13 @@ impl Policy {
         Progress::Over
     }
 
-    /// Every half a minute everything dirty is written.
+    /// Writes everything dirty, so that nothing is dirty for longer.
     fn sweep(&mut self) {
         let now = self.world.clock.now();
         if now < self.next_sweep {
             return;
         }
-        self.next_sweep = now + SWEEP.as_nanos() as u64 * SWEEPS_OF_EXPIRY;
+        self.next_sweep = now + EXPIRY.as_nanos() as u64;
         let stores = self.world.live().filter(|attached| !attached.arena.is_anon());
         let ranges: Vec<_> = stores.map(|a| (a.arena.id, a.arena.pages.len())).collect();
         for (arena, nr_pages) in ranges {

@@ -10,14 +10,19 @@ use mglru::{ChargeRetry, Gfp, MemcgId, Reclaim, RetryStep, Step};
 use super::world::Attached;
 use super::{NODE, Policy, ZONE};
 use crate::account::{Account, Happened, PAGE_COST, Setting};
+use crate::arena::Arena;
 use crate::sys::{PAGE, raw};
 
 /// Pages a group asks reclaim for at once.
 const GOAL: u64 = 64;
 /// Steps between looks at the inbox.
 const STEPS: usize = 4;
-/// How long reclaim waits at most for a write to end when it has met too many dirty pages, ns.
-const CONGESTED: u64 = 1_000_000;
+/// How long reclaim waits at most for writes to end before it looks again, ns.
+const WRITES: u64 = 1_000_000;
+/// Pages that are written at once for a job, at most.
+const MOST_WRITTEN: u64 = 2 * GOAL;
+/// Written pages that are worth a step while faults wait.
+const URGENT: u64 = GOAL / 4;
 
 /// Why it reclaims.
 pub(super) enum Purpose {
@@ -35,12 +40,14 @@ pub(super) struct Job {
     reclaim: Reclaim,
     purpose: Purpose,
     pub(super) asleep_until: u64,
+    /// Pages written for reclaim that no step came by yet.
+    written: u64,
 }
 
 impl Job {
     fn new(account: Arc<Account>, purpose: Purpose) -> Self {
         let reclaim = call_for(&account, &purpose);
-        Self { account, reclaim, purpose, asleep_until: 0 }
+        Self { account, reclaim, purpose, asleep_until: 0, written: 0 }
     }
 
     fn is_requested(&self) -> bool {
@@ -49,6 +56,24 @@ impl Job {
 
     fn has_room(&self) -> bool {
         self.account.room() >= PAGE_COST
+    }
+
+    /// Pages wanted, of those that are looked for at once.
+    fn wanted(&self) -> u64 {
+        if self.is_requested() {
+            return GOAL;
+        }
+        let over = self.account.usage().saturating_sub(self.account.background_until());
+        over.div_ceil(PAGE_COST).min(MOST_WRITTEN)
+    }
+
+    /// Are those pages enough that are `leaving` or written already? A dirty page that is met goes
+    /// to the young ones until it is written: looking for more than are wanted makes pages old
+    /// that are in use. A step takes `GOAL` pages, and those written first.
+    fn waits_for_writes(&self, leaving: u64) -> bool {
+        let worth_a_step = if matches!(self.purpose, Purpose::Direct(_)) { URGENT } else { GOAL };
+        let wanted = self.wanted();
+        leaving > 0 && self.written < worth_a_step && self.written + leaving >= wanted && wanted > 0
     }
 }
 
@@ -77,6 +102,7 @@ impl Policy {
             reclaim: Reclaim::proactive(memcg, bytes.div_ceil(PAGE as u64), swappiness),
             purpose: Purpose::Requested(reply),
             asleep_until: 0,
+            written: 0,
         });
     }
 
@@ -157,11 +183,7 @@ impl Policy {
                 return true;
             }
             stepped = true;
-            let goes_on = (0..STEPS).all(|_| job.asleep_until > now || !self.step_job(job));
-            if self.is_congested() {
-                job.asleep_until = job.asleep_until.max(now + CONGESTED);
-            }
-            goes_on
+            (0..STEPS).all(|_| job.asleep_until > now || !self.step_job(job))
         });
         jobs.append(&mut self.jobs);
         self.jobs = jobs;
@@ -170,6 +192,11 @@ impl Policy {
 
     /// One step. True when the job is over.
     fn step_job(&mut self, job: &mut Job) -> bool {
+        if job.waits_for_writes(self.pages_leaving(&job.account)) {
+            job.asleep_until = self.world.clock.now() + WRITES;
+            return false;
+        }
+        job.written = job.written.saturating_sub(GOAL);
         let step = job.reclaim.step(&mut self.lru, &mut self.world);
         self.world.zap_taken();
         match step {
@@ -180,6 +207,21 @@ impl Policy {
             }
             Step::Done { reclaimed } => self.call_ended(job, reclaimed),
         }
+    }
+
+    /// Pages of a group that are written, or will be, so that they can be evicted.
+    fn pages_leaving(&self, account: &Account) -> u64 {
+        let within = |id: u32| self.world.attached(id).arena.account.is_within(account);
+        let met = self.world.met_dirty.iter().filter(|(id, _)| within(*id)).count() as u64;
+        let leaving = self.world.writer.leaving().filter(|(id, _)| within(*id));
+        met + leaving.map(|(_, n)| n).sum::<u64>()
+    }
+
+    /// So many pages of an arena can be evicted now.
+    pub(super) fn note_written(&mut self, arena: &Arena, nr_pages: u32) {
+        let theirs = |job: &&mut Job| arena.account.is_within(&job.account);
+        let jobs = self.jobs.iter_mut().filter(theirs);
+        jobs.for_each(|job| job.written += u64::from(nr_pages));
     }
 
     /// A reclaim call came back: is it enough, or is another wanted?

@@ -27,9 +27,19 @@ pub(super) const CLUSTER: u32 = 8;
 /// Bytes of a write's buffer.
 pub(super) const WRITE_BUFFER: u64 = CLUSTER as u64 * PAGE as u64;
 
+/// Why pages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// They are to be evicted.
+    Reclaim,
+    /// They are to be safe.
+    Flush,
+}
+
 /// A write under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Writing {
+    why: Why,
     arena: u32,
     first: u32,
     nr_pages: u32,
@@ -103,9 +113,16 @@ impl Writer {
     ) -> bool {
         let Some(buffer) = self.take_buffer(PAGE) else { return false };
         self.ring.bytes(buffer)[..PAGE].copy_from_slice(content);
-        let what = Writing { arena, first: page, nr_pages: 1, slot: Some(slot), number: 0 };
+        let slot = Some(slot);
+        let what = Writing { why: Why::Reclaim, arena, first: page, nr_pages: 1, slot, number: 0 };
         self.queue(file.as_fd(), buffer, what, offset);
         true
+    }
+
+    /// What is being written so that it can be evicted: arenas, and how many pages.
+    pub(super) fn leaving(&self) -> impl Iterator<Item = (u32, u64)> {
+        let leaving = self.writing.iter().flatten().filter(|w| w.why == Why::Reclaim);
+        leaving.map(|w| (w.arena, w.nr_pages.into()))
     }
 
     fn take_buffer(&mut self, len: usize) -> Option<BufferId> {
@@ -132,6 +149,7 @@ impl World {
         id: u32,
         first: u32,
         most: u32,
+        why: Why,
         lru: &mut mglru::Lru,
     ) -> Started {
         let arena = self.attached(id).arena.clone();
@@ -148,7 +166,7 @@ impl World {
             self.writer.ring.give_back(buffer);
             return self.why_not(&arena, first, lru);
         }
-        let what = Writing { arena: id, first, nr_pages, slot: None, number: 0 };
+        let what = Writing { why, arena: id, first, nr_pages, slot: None, number: 0 };
         self.writer.queue(queue.fd, buffer, what, queue.base + arena.offset(first));
         Started::Pages(nr_pages)
     }
@@ -254,6 +272,9 @@ impl Policy {
         }
         if let Some(error) = &error {
             arena.note_error(error);
+        }
+        if writing.why == Why::Reclaim && error.is_none() {
+            self.note_written(&arena, writing.nr_pages);
         }
         for page in writing.first..writing.first + writing.nr_pages {
             if error.is_some() {

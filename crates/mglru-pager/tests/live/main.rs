@@ -14,6 +14,7 @@ mod limits;
 mod sigbus;
 mod stress;
 mod what_if;
+mod writes;
 
 use std::io::{Read, Write};
 

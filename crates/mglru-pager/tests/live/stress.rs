@@ -22,19 +22,34 @@ fn counter(map: &[u8], page: usize) -> &AtomicU64 {
 /// Threads increment counters of random pages, each noting what it did; another thread keeps
 /// pushing pages out. Returns the increments of each page.
 pub fn race(pager: &Pager, map: &mut [u8], threads: u64, push: impl Fn() + Sync) -> Vec<u64> {
+    // Two draws, one squared: some pages are hot, most are not.
+    let some_hot = |r: usize, pages: usize| match r & 1 {
+        0 => r / 2 % pages,
+        _ => (r / 2 % pages) * (r / 2 % pages) / pages,
+    };
+    race_over(pager, map, threads, stores(), some_hot, push)
+}
+
+/// The same, with so many increments of each thread, of the pages that `page` makes of chance.
+pub fn race_over(
+    pager: &Pager,
+    map: &mut [u8],
+    threads: u64,
+    stores: u32,
+    page: impl Fn(usize, usize) -> usize + Sync,
+    push: impl Fn() + Sync,
+) -> Vec<u64> {
     let pages = map.len() / PAGE;
     let done: Vec<AtomicU64> = (0..pages).map(|_| AtomicU64::new(0)).collect();
     let (map, left) = (&*map, AtomicU64::new(threads));
     std::thread::scope(|scope| {
         for seed in 0..threads {
-            let (done, left) = (&done, &left);
+            let (done, left, page) = (&done, &left, &page);
             scope.spawn(move || {
                 let mut x = seed + 1;
-                for _ in 0..stores() {
+                for _ in 0..stores {
                     x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    // Two draws, one squared: some pages are hot, most are not.
-                    let r = (x >> 40) as usize % pages;
-                    let page = if x & 1 << 20 == 0 { r } else { r * r / pages };
+                    let page = page((x >> 32) as usize, pages);
                     counter(map, page).fetch_add(1, Ordering::Relaxed);
                     done[page].fetch_add(1, Ordering::Relaxed);
                 }
