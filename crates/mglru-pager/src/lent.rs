@@ -149,6 +149,22 @@ impl MappingMut {
         self.mapped.discard(&range)
     }
 
+    /// Changes the store behind the mapping's back: by system calls on its file. `change` answers
+    /// with the bytes that it changed, of the given ones. Stores made before are in the store when
+    /// it begins; loads see what it changed; what other threads store meanwhile beside that is
+    /// kept.
+    ///
+    /// # Errors
+    /// As [`Self::flush_range`], and nothing is changed then; or a page could not be made to show
+    /// the change.
+    pub fn change_store(
+        &mut self,
+        range: Range<usize>,
+        change: impl FnOnce() -> Range<usize>,
+    ) -> Result<(), PagerError> {
+        self.mapped.change_store(&range, change)
+    }
+
     /// Gives the addresses of a range of whole pages up for good, after what is dirty there was
     /// written back: they are the caller's to unmap, or to map something else at.
     ///

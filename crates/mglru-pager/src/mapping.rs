@@ -160,6 +160,23 @@ impl Mapped {
         self.inner.shared.call(move |policy| policy.discard(id, first, n))?
     }
 
+    pub(crate) fn change_store(
+        &self,
+        range: &Range<usize>,
+        change: impl FnOnce() -> Range<usize>,
+    ) -> Result<(), PagerError> {
+        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        let (pages, same) = (first..first + n, first..first + n);
+        if pages.is_empty() {
+            change();
+            return Ok(());
+        }
+        self.write_back(range)?;
+        self.inner.shared.call(move |policy| policy.hold(id, pages))?;
+        let changed = change();
+        self.inner.shared.call(move |policy| policy.changed(id, same, changed))?
+    }
+
     /// Gives whole pages up: their addresses are the caller's.
     pub(crate) fn cut(&self, range: &Range<usize>) -> Result<(), PagerError> {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);

@@ -64,6 +64,20 @@ pub const EDITS: &[Edit] = &[
         by: &["writes::reclaim_waits_for_the_writes_of_what_it_met"],
     },
     Edit {
+        says: "a page is written back while its file is written behind it",
+        file: "policy/change.rs",
+        text: "self.world.held.push((id, pages));",
+        replacement: "self.world.held.push((id, 0..0));\n        let _ = pages;",
+        by: &["writes::a_store_beside_what_changes_in_the_file_is_kept_and_waits"],
+    },
+    Edit {
+        says: "a store beside what was written to the file is dropped",
+        file: "policy/change.rs",
+        text: "if presence != Presence::Dirty || within.len() == PAGE {",
+        replacement: "if presence != Presence::Gone || within.len() == PAGE {",
+        by: &["writes::a_store_beside_what_changes_in_the_file_is_kept_and_waits"],
+    },
+    Edit {
         says: "a page whose write failed is clean",
         file: "policy/writeback.rs",
         text: "                unlock(arena, page, Presence::Dirty);\n\

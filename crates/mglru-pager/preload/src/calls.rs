@@ -20,6 +20,11 @@ pub fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno };
 }
 
+pub fn errno() -> c_int {
+    // SAFETY: the location is this thread's own.
+    unsafe { *libc::__errno_location() }
+}
+
 /// Shared, of a file, long enough: what a page cache would hold. Of those, any that are for data
 /// (processors that can store can load) and may be anywhere; the others are told of, once.
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
@@ -207,8 +212,7 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: size_t, advice
     }
     // SAFETY: the caller's own arguments.
     let failed = unsafe { madvise(address, len, advice) } == -1;
-    // SAFETY: the location is this thread's own.
-    if failed { unsafe { *libc::__errno_location() } } else { 0 }
+    if failed { errno() } else { 0 }
 }
 
 /// What a transfer of `len` bytes at `offset` (or at the descriptor's own) covers.
@@ -249,15 +253,11 @@ pub fn around_write(
         return write();
     };
     let all = if appends(fd) { managed.end(len) } else { covered(fd, offset, len) };
-    let within = |at: usize| at.min(managed.map.len());
-    if status(managed.map.write_back_range(within(all.start)..within(all.end))) != 0 {
-        // Its pages stay as they are: what was stored to them must not be lost.
-        return -1;
-    }
-    let wrote = write();
-    managed.note_length();
-    managed.forget(all.start..all.start.saturating_add(wrote.max(0) as usize));
-    wrote
+    let start = all.start;
+    managed.change(all, || {
+        let wrote = write();
+        (wrote, start..start.saturating_add(wrote.max(0) as usize))
+    })
 }
 
 /// Does it write at the end, wherever the descriptor is?

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use libc::{c_char, c_int, off_t};
 
-use crate::calls::status;
 use crate::managed::{Managed, any, table};
 use crate::next::next;
 
@@ -20,14 +19,7 @@ type PosixAllocate = unsafe extern "C" fn(c_int, off_t, off_t) -> c_int;
 fn around(managed: &mut Managed, from: off_t, change: impl FnOnce() -> c_int) -> c_int {
     let len = managed.map.len();
     let from = (from.max(0) as usize).min(managed.store.len() as usize).min(len);
-    if status(managed.map.write_back_range(from..len)) != 0 {
-        // Its pages stay as they are: what was stored to them must not be lost.
-        return -1;
-    }
-    let done = change();
-    managed.note_length();
-    managed.forget(from..len);
-    done
+    managed.change(from..len, || (change(), from..len))
 }
 
 fn of_descriptor(fd: c_int, from: off_t, change: impl FnOnce() -> c_int) -> c_int {

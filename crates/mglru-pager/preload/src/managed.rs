@@ -17,6 +17,7 @@ use libc::c_int;
 use mglru_pager::control::Control;
 use mglru_pager::{FileStore, MappingMut, Pager, PagerError, launch, own};
 
+use crate::calls::{errno, set_errno};
 use crate::settings;
 
 const PAGE: usize = 4096;
@@ -201,28 +202,38 @@ impl Managed {
         self.cut.iter().any(|cut| cut.start < offsets.end && offsets.start < cut.end)
     }
 
-    /// It may be longer or shorter now.
-    pub fn note_length(&self) {
-        if let Ok(meta) = self.file.metadata() {
-            self.store.set_len(meta.len());
-        }
-    }
-
     /// What is written when `len` bytes are appended.
     pub fn end(&self, len: usize) -> Range<usize> {
         let start = self.file.metadata().map_or(0, |meta| meta.len() as usize);
         start..start.saturating_add(len)
     }
 
-    /// Forgets what is resident of a range of offsets; stores to it were written back before.
-    pub fn forget(&mut self, offsets: Range<usize>) {
-        let len = self.map.len();
-        let start = (offsets.start - offsets.start % PAGE).min(len);
-        let end = offsets.end.min(len).next_multiple_of(PAGE).min(len);
-        if start < end && !offsets.is_empty() {
+    /// Changes a range of the file by a system call, which answers with -1 or more, and tells the
+    /// offsets it changed. -1, and nothing done: stores made before could not be written.
+    pub fn change<T: From<i8>>(
+        &mut self,
+        range: Range<usize>,
+        call: impl FnOnce() -> (T, Range<usize>),
+    ) -> T {
+        let Self { map, file, store, .. } = self;
+        let within = |at: usize| at.min(map.len());
+        let (range, mut made) = (within(range.start)..within(range.end), None);
+        let changed = map.change_store(range, || {
+            let (answer, changed) = call();
+            made = Some((answer, errno()));
+            if let Ok(meta) = file.metadata() {
+                store.set_len(meta.len());
+            }
+            changed
+        });
+        let (answer, errno) = match (made, changed) {
+            (None, Err(error)) => (T::from(-1), error.errno()),
+            (Some(made), Ok(())) => made,
             // Pages that stay are stale: better to stop than to go on with them.
-            self.map.discard_range(start..end).expect("whole pages of the mapping");
-        }
+            (_, changed) => panic!("pages of a file that changed: {changed:?}"),
+        };
+        set_errno(errno);
+        answer
     }
 }
 

@@ -2,7 +2,7 @@
 //! (the kernel ends a process whose fault cannot be signalled), and the program's own handler gets
 //! what is no managed page's.
 
-use libc::{c_int, sighandler_t, sigset_t};
+use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sighandler_t, sigset_t, timespec};
 use mglru_pager::{FaultEngine, own};
 
 use crate::next::next;
@@ -11,6 +11,19 @@ use crate::settings;
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type Signal = unsafe extern "C" fn(c_int, sighandler_t) -> sighandler_t;
 type Mask = unsafe extern "C" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
+type Suspend = unsafe extern "C" fn(*const sigset_t) -> c_int;
+type Poll = unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
+type Select = unsafe extern "C" fn(
+    c_int,
+    *mut fd_set,
+    *mut fd_set,
+    *mut fd_set,
+    *const timespec,
+    *const sigset_t,
+) -> c_int;
+type Epoll = unsafe extern "C" fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
+type Epoll2 =
+    unsafe extern "C" fn(c_int, *mut epoll_event, c_int, *const timespec, *const sigset_t) -> c_int;
 
 fn are_ours() -> bool {
     settings::faults() == FaultEngine::Sigbus
@@ -75,12 +88,8 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighand
 }
 
 /// Changes what is blocked by `change`, which sets no more than it is given.
-fn masked(
-    how: c_int,
-    set: *const sigset_t,
-    change: impl FnOnce(*const sigset_t) -> c_int,
-) -> c_int {
-    if set.is_null() || how == libc::SIG_UNBLOCK || !are_ours() {
+fn masked(set: *const sigset_t, change: impl FnOnce(*const sigset_t) -> c_int) -> c_int {
+    if set.is_null() || !are_ours() {
         return change(set);
     }
     // SAFETY: the caller's own set.
@@ -94,7 +103,10 @@ pub unsafe extern "C" fn pthread_sigmask(
     set: *const sigset_t,
     before: *mut sigset_t,
 ) -> c_int {
-    masked(how, set, |set| next!(pthread_sigmask(how, set, before) as Mask))
+    match how {
+        libc::SIG_UNBLOCK => next!(pthread_sigmask(how, set, before) as Mask),
+        _ => masked(set, |set| next!(pthread_sigmask(how, set, before) as Mask)),
+    }
 }
 
 /// Stands in for sigprocmask(2).
@@ -104,5 +116,63 @@ pub unsafe extern "C" fn sigprocmask(
     set: *const sigset_t,
     before: *mut sigset_t,
 ) -> c_int {
-    masked(how, set, |set| next!(sigprocmask(how, set, before) as Mask))
+    match how {
+        libc::SIG_UNBLOCK => next!(sigprocmask(how, set, before) as Mask),
+        _ => masked(set, |set| next!(sigprocmask(how, set, before) as Mask)),
+    }
+}
+
+/// Stands in for sigsuspend(2). What is blocked while these wait is blocked in the handlers that
+/// run meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigsuspend(set: *const sigset_t) -> c_int {
+    masked(set, |set| next!(sigsuspend(set) as Suspend))
+}
+
+/// Stands in for ppoll(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ppoll(
+    fds: *mut pollfd,
+    n: nfds_t,
+    at_most: *const timespec,
+    set: *const sigset_t,
+) -> c_int {
+    masked(set, |set| next!(ppoll(fds, n, at_most, set) as Poll))
+}
+
+/// Stands in for pselect(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pselect(
+    n: c_int,
+    reads: *mut fd_set,
+    writes: *mut fd_set,
+    others: *mut fd_set,
+    at_most: *const timespec,
+    set: *const sigset_t,
+) -> c_int {
+    masked(set, |set| next!(pselect(n, reads, writes, others, at_most, set) as Select))
+}
+
+/// Stands in for epoll_pwait(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_pwait(
+    epoll: c_int,
+    events: *mut epoll_event,
+    n: c_int,
+    at_most: c_int,
+    set: *const sigset_t,
+) -> c_int {
+    masked(set, |set| next!(epoll_pwait(epoll, events, n, at_most, set) as Epoll))
+}
+
+/// Stands in for epoll_pwait2(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_pwait2(
+    epoll: c_int,
+    events: *mut epoll_event,
+    n: c_int,
+    at_most: *const timespec,
+    set: *const sigset_t,
+) -> c_int {
+    masked(set, |set| next!(epoll_pwait2(epoll, events, n, at_most, set) as Epoll2))
 }

@@ -128,7 +128,7 @@ impl Policy {
         self.flushes.retain(|flush| !flush.is_of(id));
     }
 
-    fn wait_for_writes(&mut self, id: u32) {
+    pub(super) fn wait_for_writes(&mut self, id: u32) {
         while self.world.writer.is_writing(id, u64::MAX) {
             self.world.writer.wait();
             self.reap_writes();
@@ -165,13 +165,18 @@ impl Policy {
         self.wait_for_writes(id);
         let arena = self.world.attached(id).arena.clone();
         for page in first..first.saturating_add(nr_pages).min(arena.pages.len()) {
-            self.discard_page(&arena, page)?;
+            let presence = lock(&arena, page);
+            self.discard_locked(&arena, page, presence)?;
         }
         Ok(())
     }
 
-    fn discard_page(&mut self, arena: &Arena, page: u32) -> Result<(), PagerError> {
-        let presence = lock(arena, page);
+    pub(super) fn discard_locked(
+        &mut self,
+        arena: &Arena,
+        page: u32,
+        presence: Presence,
+    ) -> Result<(), PagerError> {
         let view = arena.view.pages(page, 1);
         if presence == Presence::Poisoned {
             arena.view.zap(view)?;
@@ -290,7 +295,7 @@ impl Policy {
 }
 
 /// Waits for a page: its fault is being served, at most one read long.
-fn lock(arena: &Arena, page: u32) -> Presence {
+pub(super) fn lock(arena: &Arena, page: u32) -> Presence {
     loop {
         match arena.pages.try_lock(page) {
             Some(presence) => return presence,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -64,6 +65,8 @@ pub(super) struct World {
     pub(super) staged: VecDeque<(u32, u32)>,
     /// Dirty file pages that reclaim met: (arena, page).
     pub(super) met_dirty: BTreeSet<(u32, u32)>,
+    /// Pages not to be written back for now: arena, pages.
+    pub(super) held: Vec<(u32, Range<u32>)>,
     pub(super) victims: Vec<Victim>,
     pub(super) distances: AllDistances,
     pub(super) page: Buffer,
@@ -90,6 +93,7 @@ impl World {
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),
             met_dirty: BTreeSet::new(),
+            held: Vec::new(),
             victims: Vec::new(),
             distances: AllDistances::default(),
             page: Buffer::new(PAGE)?,

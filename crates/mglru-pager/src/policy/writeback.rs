@@ -66,7 +66,7 @@ pub(super) enum Started {
     /// The first is not dirty any more, or a fault is being served on it, or its event is on its
     /// way: look again.
     Again,
-    /// An older snapshot of it is being written.
+    /// An older snapshot of it is being written, or its store is about to change.
     Underway,
     /// It could not be written; the arena remembers the error.
     Failed,
@@ -200,7 +200,7 @@ impl World {
     /// Locks a page if it is dirty and the policy may write it.
     fn lock_dirty(&self, arena: &Arena, page: u32, lru: &mglru::Lru) -> bool {
         let Some(folio) = self.attached(arena.id).entries.folio(page) else { return false };
-        if lru.folios()[folio].flags.has(Bit::WRITEBACK) {
+        if lru.folios()[folio].flags.has(Bit::WRITEBACK) || self.is_held(arena, page) {
             return false;
         }
         match arena.pages.try_lock(page) {
@@ -213,10 +213,18 @@ impl World {
         }
     }
 
+    fn is_held(&self, arena: &Arena, page: u32) -> bool {
+        self.held.iter().any(|(id, pages)| *id == arena.id && pages.contains(&page))
+    }
+
     fn why_not(&self, arena: &Arena, page: u32, lru: &mglru::Lru) -> Started {
         let folio = self.attached(arena.id).entries.folio(page);
+        if folio.is_none() {
+            // Its event may have been left with a handler that has no other reason to wake.
+            arena.ring_handlers();
+        }
         let underway = folio.is_some_and(|f| lru.folios()[f].flags.has(Bit::WRITEBACK));
-        if underway { Started::Underway } else { Started::Again }
+        if underway || self.is_held(arena, page) { Started::Underway } else { Started::Again }
     }
 
     /// Writes one page that cannot be queued: of a store without a descriptor, or the last of a

@@ -50,6 +50,31 @@ fn stores_to_files_survive_eviction_and_reach_them() {
     }
 }
 
+/// Threads that fault faster than the policy learns of it leave what has happened to the handler,
+/// which nothing else wakes.
+#[test]
+fn a_flush_ends_after_more_faults_than_the_policy_was_told_of() {
+    let Some(pager) = pager(64 * MIB) else { return };
+    let file = tempfile::tempfile_in(".").unwrap();
+    file.set_len(48 << 20).unwrap();
+    // SAFETY: nobody else has the file.
+    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    map.advise(Advice::Random).unwrap();
+    std::thread::scope(|scope| {
+        for part in map.chunks_mut(12 * MIB) {
+            scope.spawn(|| part.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1));
+        }
+    });
+    let (told, over) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| told.send(map.flush().is_ok()));
+        let done = over.recv_timeout(std::time::Duration::from_secs(120));
+        // The other thread would be waited for.
+        done.map_or_else(|_| std::process::abort(), |done| assert!(done));
+    });
+    assert!(content(&file).iter().step_by(PAGE).all(|&byte| byte == 1));
+}
+
 #[test]
 fn a_heap_beside_is_served_by_threads() {
     let Some(pager) = pager(8 * MIB) else { return };

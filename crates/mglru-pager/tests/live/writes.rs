@@ -1,4 +1,7 @@
-//! What reclaim of dirty pages does to the order of the others.
+//! Reclaim of dirty pages and the order of the others, and writes to files behind mappings.
+
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stress::{race_over, verify};
 use crate::{MIB, content, file_of, pager};
@@ -31,4 +34,31 @@ fn reclaim_waits_for_the_writes_of_what_it_met() {
     map.flush().unwrap();
     drop(map);
     verify(&content(&file), &expected);
+}
+
+/// While a file is written behind its mapping's back another thread stores to the same page, and
+/// reclaim wants the page.
+#[test]
+fn a_store_beside_what_changes_in_the_file_is_kept_and_waits() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let file = file_of(4 * MIB, |_| 0);
+    // SAFETY: nobody else has the file.
+    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    // SAFETY: aligned, in the mapping, and only ever used as atomics from here on.
+    let word =
+        |nth: usize| unsafe { AtomicU64::from_ptr(map.as_ptr().cast_mut().cast::<u64>().add(nth)) };
+    let (ours, theirs) = (word(0), word(1));
+    ours.store(1, Ordering::Relaxed);
+    map.change_store(0..16, || {
+        ours.store(2, Ordering::Relaxed);
+        // It takes what it can, and that is not this page.
+        let _ = pager.root().reclaim(4 << 20);
+        assert_eq!(content(&file)[0], 1, "nothing is written back now");
+        file.write_all_at(&3u64.to_ne_bytes(), 8).unwrap();
+        8..16
+    })
+    .unwrap();
+    assert_eq!([ours, theirs].map(|word| word.load(Ordering::Relaxed)), [2, 3]);
+    map.flush().unwrap();
+    assert_eq!([content(&file)[0], content(&file)[8]], [2, 3]);
 }

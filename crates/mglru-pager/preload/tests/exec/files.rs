@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::*;
 
@@ -220,4 +221,47 @@ fn a_mapping_for_writing_alone_is_managed() {
     assert!(is_managed());
     // SAFETY: one byte of the mapping.
     unsafe { start.add(7).write(5) };
+}
+
+/// Pages that two threads race for, and how often each is written.
+const RACED: usize = 8;
+const ROUNDS: u64 = 400;
+
+#[test]
+fn stores_beside_what_another_thread_writes_are_kept() {
+    if parent("files::stores_beside_what_another_thread_writes_are_kept").is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    let memory = &*map(&file);
+    assert!(is_managed());
+    let counter = |page: usize| {
+        // SAFETY: aligned, in the mapping, and only ever used as an atomic.
+        unsafe { AtomicU64::from_ptr(memory[page * PAGE..].as_ptr().cast_mut().cast()) }
+    };
+    let (done, written) = (AtomicBool::new(false), |page: usize| (page * PAGE + 8) as u64);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut before = 0;
+            while !done.load(Ordering::Relaxed) {
+                for page in 0..RACED {
+                    let was = counter(page).swap(before + 1, Ordering::Relaxed);
+                    assert_eq!(was, before, "a store to page {page} is lost");
+                }
+                before += 1;
+            }
+        });
+        for round in 1..=ROUNDS {
+            for page in 0..RACED {
+                file.write_all_at(&round.to_le_bytes(), written(page)).unwrap();
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    for page in 0..RACED {
+        let mut content = [0; 16];
+        file.read_exact_at(&mut content, (page * PAGE) as u64).unwrap();
+        assert_eq!(content, memory[page * PAGE..][..16], "page {page}");
+        assert_eq!(content[8..], ROUNDS.to_le_bytes(), "what was written to page {page} is lost");
+    }
 }

@@ -38,13 +38,20 @@ fn set_handler(signal: libc::c_int, function: usize, flags: libc::c_int) {
     }
 }
 
-fn block_all() {
+fn all_but(signal: Option<libc::c_int>) -> libc::sigset_t {
     // SAFETY: a set of this function's own.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
-        assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut()), 0);
+        signal.map(|signal| libc::sigdelset(&mut all, signal));
+        all
     }
+}
+
+fn block_all() {
+    let all = all_but(None);
+    // SAFETY: a set of this function's own.
+    assert_eq!(unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut()) }, 0);
 }
 
 /// A page of a file that has none.
@@ -144,4 +151,48 @@ fn a_signal_handler_may_write_while_its_thread_is_in_a_call() {
         done.store(true, Ordering::Relaxed);
     });
     assert!(SEEN.load(Ordering::Relaxed) > 100);
+}
+
+static MEMORY: AtomicUsize = AtomicUsize::new(0);
+
+/// Touches every page, of which most are not there.
+extern "C" fn touch(_signal: libc::c_int) {
+    let memory = MEMORY.load(Ordering::Relaxed) as *mut u8;
+    for page in 0..PAGES {
+        // SAFETY: the mapping of the test, which lasts.
+        unsafe { memory.add(page * PAGE).write_volatile(page as u8) };
+    }
+    SEEN.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn a_handler_may_touch_memory_whatever_its_thread_waits_with() {
+    let name = "signals::a_handler_may_touch_memory_whatever_its_thread_waits_with";
+    if parent_with(name, "sigbus").is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    MEMORY.store(map(&file).as_mut_ptr() as usize, Ordering::Relaxed);
+    assert!(is_managed());
+    set_handler(libc::SIGUSR1, touch as *const () as usize, 0);
+    block_all();
+    let (set, none) = (all_but(Some(libc::SIGUSR1)), std::ptr::null_mut::<libc::fd_set>());
+    // SAFETY: nothing is waited for but the signal, and nothing is written but one event.
+    unsafe {
+        let epoll = libc::epoll_create1(0);
+        let mut event: libc::epoll_event = std::mem::zeroed();
+        let event = &raw mut event;
+        let waits: [&dyn Fn() -> libc::c_int; 5] = [
+            &|| libc::sigsuspend(&set),
+            &|| libc::ppoll(none.cast(), 0, none.cast(), &set),
+            &|| libc::pselect(0, none, none, none, none.cast(), &set),
+            &|| libc::epoll_pwait(epoll, event, 1, -1, &set),
+            &|| libc::epoll_pwait2(epoll, event, 1, none.cast(), &set),
+        ];
+        for wait in waits {
+            libc::raise(libc::SIGUSR1);
+            assert_eq!(wait(), -1, "interrupted");
+        }
+    }
+    assert_eq!(SEEN.load(Ordering::Relaxed), 5);
 }
