@@ -58,13 +58,17 @@ impl Job {
         self.account.room() >= PAGE_COST
     }
 
-    /// Pages wanted, of those that are looked for at once.
+    /// Pages that may be written at a time. Who waits for room takes clean pages from further on
+    /// rather than wait for writes too.
     fn wanted(&self) -> u64 {
-        if self.is_requested() {
-            return GOAL;
+        match self.purpose {
+            Purpose::Requested(_) => GOAL,
+            Purpose::Direct(_) => MOST_WRITTEN,
+            Purpose::Background => {
+                let over = self.account.usage().saturating_sub(self.account.background_until());
+                over.div_ceil(PAGE_COST).min(MOST_WRITTEN)
+            }
         }
-        let over = self.account.usage().saturating_sub(self.account.background_until());
-        over.div_ceil(PAGE_COST).min(MOST_WRITTEN)
     }
 
     /// Are those pages enough that are `leaving` or written already? A dirty page that is met goes
