@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, Write};
 
-use crate::{MIB, PAGE, content, file_of, open, pager, pattern};
+use crate::{MIB, PAGE, content, file_of, open, page_out, pager, pattern};
 use mglru_pager::{Advice, Codec, PagerOptions, SwapOptions};
 
 #[test]
@@ -134,13 +134,11 @@ fn pinned_pages_stay() {
     let again = map.pin(MIB / 2..MIB).unwrap();
     drop(again);
     let major = map.stat().major;
-    map.advise(Advice::PageOut).unwrap();
-    assert_eq!(map.resident().unwrap(), MIB as u64, "no more and no less than what is pinned");
+    page_out(&map, MIB);
     assert_eq!(map[..MIB].iter().map(|&b| b as u64).sum::<u64>(), 7 * MIB as u64);
     assert_eq!(map.stat().major, major);
     drop(pin);
-    map.advise(Advice::PageOut).unwrap();
-    assert_eq!(map.resident().unwrap(), 0);
+    page_out(&map, 0);
     assert_eq!(scan(&map), 7 * (MIB / PAGE) as u64);
 }
 
@@ -150,10 +148,7 @@ fn swapped_pages_come_together_where_they_are_used_in_turn() {
     let mut map = pager.root().map_anon(4 * MIB).unwrap();
     let pages = 4 * MIB / PAGE;
     let scan = |map: &mglru_pager::MappingMut, version: u32| {
-        // Who stored the last page goes on a moment before the policy is told of it.
-        while map.resident().unwrap() > 0 {
-            map.advise(Advice::PageOut).unwrap();
-        }
+        page_out(map, 0);
         let before = map.stat();
         (0..pages).for_each(|p| assert!(map[p * PAGE..][..PAGE] == pattern(p, version), "{p}"));
         let now = map.stat();

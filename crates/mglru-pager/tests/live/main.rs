@@ -18,7 +18,7 @@ mod writes;
 
 use std::io::{Read, Write};
 
-use mglru_pager::{Pager, PagerOptions, SwapOptions, probe};
+use mglru_pager::{Advice, MappingMut, Pager, PagerOptions, SwapOptions, probe};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -42,6 +42,18 @@ fn open(options: PagerOptions) -> Option<Pager> {
 fn pattern(page: usize, version: u32) -> Vec<u8> {
     let seed = (page as u32).wrapping_mul(0x9E37_79B9) ^ version.wrapping_mul(0x85EB_CA6B);
     (0..PAGE / 4).flat_map(|i| (seed ^ (i as u32 / 7)).to_le_bytes()).collect()
+}
+
+/// Pages out until this much is resident: a page whose fault ended a moment ago is not known to the
+/// policy yet.
+fn page_out(map: &MappingMut, until: usize) {
+    for _ in 0..1000 {
+        map.advise(Advice::PageOut).unwrap();
+        if map.resident().unwrap() <= until as u64 {
+            break;
+        }
+    }
+    assert_eq!(map.resident().unwrap(), until as u64);
 }
 
 /// A file of this content.

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 
 use crate::stress::{race, verify};
-use crate::{MIB, PAGE, content, file_of, open, pattern};
+use crate::{MIB, PAGE, content, file_of, open, page_out, pattern};
 use mglru_pager::{Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerOptions, SwapOptions};
 
 fn pager_with(max: usize, swap: SwapOptions) -> Option<Pager> {
@@ -105,8 +105,7 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
     }
     assert!(pager.root().peak() <= 8 * MIB as u64);
     let pin = map.pin(0..MIB).unwrap();
-    map.advise(Advice::PageOut).unwrap();
-    assert_eq!(map.resident().unwrap(), MIB as u64);
+    page_out(&map, MIB);
     drop(pin);
     map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
     assert!(map.resident().unwrap() >= 2 * MIB as u64);
