@@ -23,7 +23,7 @@ const THREADS: usize = 2;
 /// Time from one change of limits to the next.
 const CHANGE: Duration = Duration::from_millis(200);
 /// The forking program: rewrites strings, has children check all of them as they were at the
-/// fork, and checks them itself. Prints how many it checked and how many were wrong.
+/// fork, and checks them itself. Tells of each that is wrong, and how many of how many it were.
 const FORKS: &str = r#"
 my ($end, $n, $len) = (time + shift, 4000, 16384);
 my (@all, @version); my ($checked, $wrong) = (0, 0);
@@ -31,7 +31,15 @@ sub text {
     my ($i, $v) = @_;
     pack("VV", $i * 2654435761 % 4294967296, $v * 40503) x ($len / 8)
 }
-sub bad { my $bad = 0; for my $i (@_) { $bad++ if $all[$i] ne text($i, $version[$i]) } $bad }
+sub bad {
+    my @bad = grep { $all[$_] ne text($_, $version[$_]) } @_;
+    for my $i (@bad) {
+        my $at = unpack "J", pack "p", $all[$i];
+        my $what = $all[$i] =~ /^\0*$/ ? "zeros" : "something else";
+        printf STDERR "process %d, string %d at %x: %s\n", $$, $i, $at, $what;
+    }
+    scalar @bad
+}
 for my $i (0 .. $n - 1) { $version[$i] = 0; $all[$i] = text($i, 0) }
 while (time < $end) {
     for (1 .. 500) { my $i = int rand $n; $version[$i]++; $all[$i] = text($i, $version[$i]) }
