@@ -96,6 +96,18 @@ static void reclaim(mglru_group *group)
     IS(0, mglru_unmap(map));
 }
 
+/* Pages that are being read ahead are not there yet to be taken. */
+static void page_out(mglru_map *map, size_t until)
+{
+    uint64_t value = 0;
+
+    for (int tries = 0; tries < 100 && (tries == 0 || value != until); tries++) {
+        IS(0, mglru_advise(map, 0, mglru_map_len(map), MGLRU_PAGEOUT));
+        IS(0, mglru_map_get(map, "resident", &value));
+    }
+    IS((long)until, (long)value);
+}
+
 static void anonymous(mglru_group *group)
 {
     mglru_map *map;
@@ -116,13 +128,9 @@ static void anonymous(mglru_group *group)
     IS(EINVAL, mglru_map_get(map, "minor", &value));
 
     IS(0, mglru_pin(map, 0, MIB));
-    /* Pages that are being read ahead of the pinned ones are not there yet to be taken. */
-    for (int tries = 0; tries < 100 && (tries == 0 || value != MIB); tries++) {
-        IS(0, mglru_advise(map, 0, 24 * MIB, MGLRU_PAGEOUT));
-        IS(0, mglru_map_get(map, "resident", &value));
-    }
-    IS((long)MIB, (long)value);
+    page_out(map, MIB);
     IS(0, mglru_unpin(map, 0, MIB));
+    page_out(map, 0);
     IS(EINVAL, mglru_advise(map, 0, PAGE, 99));
     IS(EINVAL, mglru_advise(map, 24 * MIB, PAGE, MGLRU_COLD));
     IS(EINVAL, mglru_pin(map, PAGE, (size_t)-1));
