@@ -61,7 +61,7 @@ pub const EDITS: &[Edit] = &[
         file: "policy/jobs.rs",
         text: "        leaving > 0 && self.written < worth_a_step",
         replacement: "        leaving > u64::MAX - 1 && self.written < worth_a_step",
-        by: &["writes::reclaim_waits_for_the_writes_of_what_it_met"],
+        by: &["reclaim_goes_on_when_no_write_would_help_it"],
     },
     Edit {
         says: "a page is written back while its file is written behind it",

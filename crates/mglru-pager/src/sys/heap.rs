@@ -113,13 +113,53 @@ impl Drop for Staging {
 /// Has a page be the process's alone again, after a fork shared it, as a store would that changes
 /// nothing. It waits for the handler if stores to it are protected.
 pub fn unshare(address: u64) {
-    let page = address as *mut u8;
-    let mut here = 0;
-    // SAFETY: tells of one page.
-    let known = unsafe { libc::mincore(page.cast(), PAGE, &raw mut here) } == 0;
     // What left meanwhile is not to come back for this.
-    if known && here & 1 == 1 {
+    if raw::is_here(address) {
         // SAFETY: no content changes.
-        let _ = unsafe { raw::advise(page, PAGE, libc::MADV_POPULATE_WRITE) };
+        let _ = unsafe { raw::advise(address as *mut u8, PAGE, libc::MADV_POPULATE_WRITE) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `n` pages of a heap, each filled with its number and 1, and their staging.
+    fn pages(n: usize) -> Option<(*mut u8, Staging)> {
+        let Ok(staging) = Staging::new(n * PAGE) else {
+            println!("skipped: pages cannot be moved here");
+            return None;
+        };
+        let heap = reserve(TABLE_SPAN).unwrap();
+        // SAFETY: just reserved.
+        unsafe { open(Span { start: heap as u64, len: (n * PAGE) as u64 }) }.unwrap();
+        (0..n).for_each(|page| fill(heap, page));
+        Some((heap, staging))
+    }
+
+    fn fill(heap: *mut u8, page: usize) {
+        // SAFETY: within the heap's open part, which is the test's alone.
+        unsafe { heap.add(page * PAGE).write_bytes(page as u8 + 1, PAGE) };
+    }
+
+    fn span(pages: std::ops::Range<usize>) -> Span {
+        Span { start: (pages.start * PAGE) as u64, len: (pages.len() * PAGE) as u64 }
+    }
+
+    #[test]
+    fn what_moved_although_the_kernel_denies_it_was_taken() {
+        let Some((heap, staging)) = pages(8) else { return };
+        let take = |pages| {
+            let (taken, end) = staging.take(heap as u64, span(pages));
+            (taken / PAGE as u64, end.map_err(|error| error.raw_os_error()))
+        };
+        // Moved but not told: the kernel says EEXIST of it next.
+        assert_eq!(take(2..5), (3, Ok(())));
+        assert_eq!(take(0..8), (8, Ok(())));
+        for page in 0..8 {
+            assert_eq!(staging.page((page * PAGE) as u64), [page as u8 + 1; PAGE]);
+        }
+        fill(heap, 6);
+        assert_eq!(take(6..7), (0, Err(Some(libc::EEXIST))), "it is in both places");
     }
 }

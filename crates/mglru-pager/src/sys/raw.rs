@@ -60,6 +60,14 @@ pub unsafe fn advise(start: *mut u8, len: usize, advice: libc::c_int) -> io::Res
     answer(unsafe { libc::syscall(libc::SYS_madvise, start, len, advice) }).map(drop)
 }
 
+/// Is this page of private memory there? Not, if nothing is mapped.
+pub fn is_here(page: u64) -> bool {
+    let mut here = 0u8;
+    // SAFETY: tells of one page, in one byte.
+    let known = unsafe { libc::syscall(libc::SYS_mincore, page, super::PAGE, &raw mut here) } == 0;
+    known && here & 1 == 1
+}
+
 /// Advises the kernel on several ranges: in one call where it takes that (Linux 6.15), so that
 /// other processors are told once.
 ///

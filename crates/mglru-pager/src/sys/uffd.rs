@@ -222,6 +222,10 @@ impl Uffd {
     /// Moves pages of private memory to where this is registered; stores to them end with it.
     /// How many bytes were moved, and why no more: EBUSY, somebody holds the next page, a child
     /// or a device; EINVAL, it is locked or may not be stored to; ENOENT, there is none.
+    ///
+    /// Linux 6.18, if it comes upon a page that is being migrated, moves it when it can, and
+    /// the pages behind it, but does not count them: it finds them at `to` next and says
+    /// EEXIST. What is no longer where it was has been moved.
     pub fn take(&self, to: u64, from: Span) -> (u64, io::Result<()>) {
         let mut done = 0;
         while done < from.len {
@@ -231,6 +235,9 @@ impl Uffd {
                 Ok(()) => done = from.len,
                 Err(error) if is_again(&error) && (arg.moved > 0 || !self.reports) => {
                     done += arg.moved.max(0) as u64;
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EEXIST) && !raw::is_here(src) => {
+                    done += PAGE as u64;
                 }
                 Err(error) => return (done, Err(error)),
             }

@@ -13,7 +13,7 @@ fn rounds() -> u32 {
 }
 
 /// A pager of `max` bytes whose swap overflows to a file, and a heap of its root.
-fn heap(max: usize, fork: ForkPolicy) -> Option<(Pager, Heap, tempfile::TempDir)> {
+pub fn heap(max: usize, fork: ForkPolicy) -> Option<(Pager, Heap, tempfile::TempDir)> {
     let dir = tempfile::tempdir_in(".").unwrap();
     let swap = SwapOptions::in_memory(max as u64 / 4).with_file(&dir.path().join("s"), 256 << 20);
     let pager = open(PagerOptions::new().memory_max(max as u64).swap(swap))?;
@@ -26,7 +26,7 @@ fn heap(max: usize, fork: ForkPolicy) -> Option<(Pager, Heap, tempfile::TempDir)
     }
 }
 
-fn map(heap: &Heap, len: usize) -> &'static mut [u8] {
+pub fn map(heap: &Heap, len: usize) -> &'static mut [u8] {
     let start = heap.map(len, None).expect("the reserve has room");
     // SAFETY: the range was just mapped, and the test ends before the heap does.
     unsafe { std::slice::from_raw_parts_mut(start, len) }
@@ -36,14 +36,14 @@ fn addresses(memory: &[u8]) -> Range<usize> {
     memory.as_ptr() as usize..memory.as_ptr() as usize + memory.len()
 }
 
-fn fill(memory: &mut [u8], version: u32) {
+pub fn fill(memory: &mut [u8], version: u32) {
     for (nth, page) in memory.chunks_mut(PAGE).enumerate() {
         page.copy_from_slice(&pattern(nth, version));
     }
 }
 
 /// Pages that do not hold what [`fill`] left there. Allocates nothing, for children of a fork.
-fn wrong(memory: &[u8], version: u32) -> usize {
+pub fn wrong(memory: &[u8], version: u32) -> usize {
     let seed =
         |nth: usize| (nth as u32).wrapping_mul(0x9E37_79B9) ^ version.wrapping_mul(0x85EB_CA6B);
     let words = |page: &[u8], seed: u32| {

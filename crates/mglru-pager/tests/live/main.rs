@@ -11,6 +11,7 @@ mod groups;
 mod heap;
 mod killed;
 mod limits;
+mod migration;
 mod sigbus;
 mod stress;
 mod what_if;
