@@ -203,6 +203,11 @@ impl Swap {
         }
     }
 
+    /// The file does not hold the slot's page yet.
+    pub fn is_being_written(&self, slot: Slot) -> bool {
+        slot != 0 && self.held().slots.is_being_written(slot)
+    }
+
     /// The write of a slot's block ended; a slot freed meanwhile is free now.
     pub fn written(&self, slot: Slot) {
         self.held().slots.written(slot);
@@ -335,9 +340,13 @@ mod tests {
         let swap = Swap::new(&options).unwrap();
         let mut scratch = Vec::new();
         let Stored::ToWrite(slot) = swap.store(&noise(1), &mut scratch) else { panic!() };
+        assert!(swap.is_being_written(slot));
         swap.free(slot);
         assert_eq!(swap.store(&noise(2), &mut scratch), Stored::Full);
         swap.written(slot);
-        assert!(matches!(swap.store(&noise(2), &mut scratch), Stored::ToWrite(_)));
+        assert!(!swap.is_being_written(slot), "it is free");
+        let Stored::ToWrite(slot) = swap.store(&noise(2), &mut scratch) else { panic!() };
+        swap.written(slot);
+        assert!(!swap.is_being_written(slot), "it is written");
     }
 }

@@ -64,6 +64,13 @@ pub const EDITS: &[Edit] = &[
         by: &["reclaim_goes_on_when_no_write_would_help_it"],
     },
     Edit {
+        says: "a page that was moved is where it was if the kernel says so",
+        file: "sys/uffd.rs",
+        text: "Some(libc::EEXIST) && !raw::is_here(src) =>",
+        replacement: "Some(libc::EEXIST) && raw::is_here(0) =>",
+        by: &["what_moved_although_the_kernel_denies_it_was_taken"],
+    },
+    Edit {
         says: "a page is written back while its file is written behind it",
         file: "policy/change.rs",
         text: "self.world.held.push((id, pages));",

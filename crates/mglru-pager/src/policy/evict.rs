@@ -90,6 +90,9 @@ impl World {
             Outcome::Dirty
         } else if unsaved && !may_write || !presence.is_resident() {
             Outcome::Busy
+        } else if !unsaved && self.swap.is_being_written(arena.pages.slot(page)) {
+            // Of a heap's page that was staged twice the first time's end may have come now.
+            Outcome::Busy
         } else {
             return Ok(presence);
         };

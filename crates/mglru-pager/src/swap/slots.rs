@@ -81,6 +81,12 @@ impl Slots {
         self.places[slot as usize].as_ref().expect("the slot is taken")
     }
 
+    /// The slot's block does not hold its page yet.
+    pub fn is_being_written(&self, slot: Slot) -> bool {
+        let place = self.places.get(slot as usize).and_then(Option::as_ref);
+        matches!(place, Some(Place::File { state: Write::Under, .. }))
+    }
+
     /// The write of the slot's block ended.
     pub fn written(&mut self, slot: Slot) {
         let place = self.places[slot as usize].as_mut().expect("the slot is taken");

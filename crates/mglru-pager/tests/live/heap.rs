@@ -55,7 +55,7 @@ pub fn wrong(memory: &[u8], version: u32) -> usize {
 }
 
 /// Runs `what` in a forked child; the child's number.
-fn fork(what: impl FnOnce() -> i32) -> libc::pid_t {
+pub fn fork(what: impl FnOnce() -> i32) -> libc::pid_t {
     // SAFETY: the child touches memory, makes system calls and leaves.
     match unsafe { libc::fork() } {
         0 => {
@@ -67,7 +67,7 @@ fn fork(what: impl FnOnce() -> i32) -> libc::pid_t {
     }
 }
 
-fn status(pid: libc::pid_t) -> i32 {
+pub fn status(pid: libc::pid_t) -> i32 {
     let mut status = 0;
     // SAFETY: waits for a child of this test.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
