@@ -91,15 +91,11 @@ impl Policy {
     fn advance(&mut self, flush: &mut Flush) -> Progress {
         let attached = self.world.arenas[flush.arena as usize].as_ref();
         let Some(arena) = attached.map(|a| a.arena.clone()) else { return Progress::Over };
+        let why = if flush.reply.is_some() { Why::Flush } else { Why::Expired };
         while let Some(page) = arena.pages.dirty(flush.at, flush.end).next() {
             flush.at = page;
-            match self.world.write_run(
-                flush.arena,
-                page,
-                flush.end - page,
-                Why::Flush,
-                &mut self.lru,
-            ) {
+            let most = flush.end - page;
+            match self.world.write_run(flush.arena, page, most, why, &mut self.lru) {
                 Started::Pages(n) => flush.at += n,
                 Started::Failed => flush.at += 1,
                 Started::Full | Started::Underway => return Progress::Waiting,

@@ -22,6 +22,8 @@ use crate::sys::ring::{BufferId, Ring};
 
 /// Writes under way at once.
 const DEPTH: u16 = 32;
+/// Of these, if nobody waits for them: reads of faults wait behind them in the disk's queue.
+const UNASKED: usize = 8;
 /// Pages of one write at most.
 pub(super) const CLUSTER: u32 = 8;
 /// Bytes of a write's buffer.
@@ -32,8 +34,10 @@ pub(super) const WRITE_BUFFER: u64 = CLUSTER as u64 * PAGE as u64;
 pub(super) enum Why {
     /// They are to be evicted.
     Reclaim,
-    /// They are to be safe.
+    /// They are to be safe: somebody waits.
     Flush,
+    /// They have been dirty for long.
+    Expired,
 }
 
 /// A write under way.
@@ -70,7 +74,7 @@ pub(super) enum Started {
     Underway,
     /// It could not be written; the arena remembers the error.
     Failed,
-    /// All buffers are in use.
+    /// All buffers are in use, or as many as this may have.
     Full,
 }
 
@@ -157,6 +161,9 @@ impl World {
         let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
             return self.write_now(&arena, first, lru);
         };
+        if why != Why::Flush && self.writer.ring.in_flight() >= UNASKED {
+            return Started::Full;
+        }
         let Some(buffer) = self.writer.take_buffer(CLUSTER as usize * PAGE) else {
             return Started::Full;
         };
