@@ -129,6 +129,11 @@ impl Writer {
         leaving.map(|w| (w.arena, w.nr_pages.into()))
     }
 
+    /// Writes under way that nobody waits for. A flush does not hold reclaim's up.
+    fn unasked(&self) -> usize {
+        self.writing.iter().flatten().filter(|w| w.why != Why::Flush).count()
+    }
+
     fn take_buffer(&mut self, len: usize) -> Option<BufferId> {
         self.ring.take(len, |bytes| self.payer.try_charge(bytes).is_ok())
     }
@@ -161,7 +166,7 @@ impl World {
         let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
             return self.write_now(&arena, first, lru);
         };
-        if why != Why::Flush && self.writer.ring.in_flight() >= UNASKED {
+        if why != Why::Flush && self.writer.unasked() >= UNASKED {
             return Started::Full;
         }
         let Some(buffer) = self.writer.take_buffer(CLUSTER as usize * PAGE) else {
