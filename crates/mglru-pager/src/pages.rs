@@ -111,6 +111,13 @@ impl Pages {
         Presence::of(self.word(page).load(Ordering::Acquire))
     }
 
+    /// The program can use it without a fault, and nobody is at work on it: not on bringing it,
+    /// of which its state tells before.
+    pub fn is_usable(&self, page: u32) -> bool {
+        let word = self.word(page).load(Ordering::Acquire);
+        word & LOCKED == 0 && Presence::of(word).is_mapped()
+    }
+
     /// It may not be evicted.
     pub fn is_pinned(&self, page: u32) -> bool {
         self.word(page).load(Ordering::Acquire) & PINNED != 0
@@ -205,7 +212,10 @@ mod tests {
         let pages = Pages::new(4, true).unwrap();
         assert_eq!(pages.try_lock(1), Some(Presence::Absent));
         assert_eq!(pages.try_lock(1), None);
+        pages.set(1, Presence::Clean);
+        assert!(!pages.is_usable(1), "it may be on its way");
         assert!(!pages.unlock(1, Presence::Clean), "nobody waits");
+        assert!(pages.is_usable(1));
         assert_eq!(pages.lock_or_wait(1), Some(Presence::Clean));
         assert_eq!(pages.lock_or_wait(1), None);
         pages.set(1, Presence::Dirty);

@@ -69,9 +69,8 @@ impl Engine for Sigbus {
     /// One by one: a call that touched them would be given what is not there.
     fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
         let site = Site { arena, notes: &self.notes };
-        let here = |page: u32| arena.pages.presence(page).is_mapped();
         for page in first..first + n {
-            while !here(page) {
+            while !arena.pages.is_usable(page) {
                 if !site.bring(page, Some(false)) {
                     return Err(io::Error::from_raw_os_error(libc::EFAULT));
                 }

