@@ -107,12 +107,8 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
     let pin = map.pin(0..MIB).unwrap();
     page_out(&map, MIB);
     drop(pin);
-    // What is packed takes most of the budget: with more in memory reclaim would take of it.
-    page_out(&map, 0);
     map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
-    // Reclaim that is under way may take a batch yet.
-    let resident = map.resident().unwrap();
-    assert!(resident >= MIB as u64 / 2, "{resident}");
+    assert!(map.resident().unwrap() >= 2 * MIB as u64);
     pager.check().unwrap();
 }
 
