@@ -20,6 +20,9 @@ pub trait Frames: Send + Sync {
     /// Makes pages resident without mapping them, if it can.
     fn fill(&self, offset: u64, content: &[u8]) -> io::Result<()>;
 
+    /// It would have to wait to do that.
+    fn is_changing(&self) -> bool;
+
     /// Gives pages back to the system.
     fn release(&self, span: Span) -> io::Result<()>;
 
@@ -34,6 +37,10 @@ impl Frames for Memory {
 
     fn fill(&self, offset: u64, content: &[u8]) -> io::Result<()> {
         self.write(offset, content)
+    }
+
+    fn is_changing(&self) -> bool {
+        self.is_changing()
     }
 
     fn release(&self, span: Span) -> io::Result<()> {
@@ -56,6 +63,10 @@ impl Frames for Staging {
     /// What is not mapped would be staged: nothing is gained.
     fn fill(&self, _offset: u64, _content: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn is_changing(&self) -> bool {
+        false
     }
 
     fn release(&self, span: Span) -> io::Result<()> {

@@ -111,7 +111,9 @@ impl Site<'_> {
         self.arena.account.shift_stalls(-i32::from(missed));
         read.ok()?;
         let presence = match Presence::after(store) {
-            Presence::Clean => self.install_unmapped(page, &content.0)?,
+            Presence::Clean if !self.arena.memory.is_changing() => {
+                self.install_unmapped(page, &content.0)?
+            }
             other => self.install(page, &content.0, other)?,
         };
         self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
@@ -128,7 +130,8 @@ impl Site<'_> {
 
     /// The access maps it when it is tried again. An entry that the kernel installs counts as
     /// stored through, and each run of such that is taken away interrupts the other processors; an
-    /// entry of a load does not.
+    /// entry of a load does not. Only where it would wait, for an eviction whose thread has
+    /// perhaps given way, that is the lesser evil.
     fn install_unmapped(self, page: u32, content: &[u8]) -> Option<Presence> {
         self.will_be_there(page);
         self.arena.memory.fill(self.arena.offset(page), content).ok()?;

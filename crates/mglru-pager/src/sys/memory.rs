@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::uffd::Span;
@@ -14,7 +15,11 @@ const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The pages of an arena, resident or not.
 #[derive(Debug)]
-pub struct Memory(File);
+pub struct Memory {
+    file: File,
+    /// Calls under way that hold the file's lock.
+    changing: AtomicU32,
+}
 
 impl Memory {
     /// An empty one of `len` bytes.
@@ -24,17 +29,17 @@ impl Memory {
         // SAFETY: the descriptor is new and ours.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len(len)?;
-        Ok(Self(file))
+        Ok(Self { file, changing: AtomicU32::new(0) })
     }
 
     /// Reads resident pages.
     pub fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        raw::read_all(self.0.as_fd(), out, offset)
+        raw::read_all(self.file.as_fd(), out, offset)
     }
 
     /// Makes pages resident without mapping them.
     pub fn write(&self, offset: u64, content: &[u8]) -> io::Result<()> {
-        raw::write_all(self.0.as_fd(), content, offset)
+        self.changing(|| raw::write_all(self.file.as_fd(), content, offset))
     }
 
     /// Gives pages back, in all views.
@@ -42,12 +47,25 @@ impl Memory {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (start, len) = (span.start as libc::off_t, span.len as libc::off_t);
         // SAFETY: takes numbers only; what is freed is the arena's own.
-        checked(unsafe { libc::fallocate(self.0.as_raw_fd(), mode, start, len) }).map(drop)
+        let punch = || checked(unsafe { libc::fallocate(self.file.as_raw_fd(), mode, start, len) });
+        self.changing(punch).map(drop)
+    }
+
+    /// Who wrote now would wait for somebody else.
+    pub fn is_changing(&self) -> bool {
+        self.changing.load(Ordering::Relaxed) > 0
+    }
+
+    fn changing<T>(&self, change: impl FnOnce() -> T) -> T {
+        self.changing.fetch_add(1, Ordering::Relaxed);
+        let done = change();
+        self.changing.fetch_sub(1, Ordering::Relaxed);
+        done
     }
 
     /// Bytes that are resident, as the kernel counts them.
     pub fn resident(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.blocks() * 512)
+        Ok(self.file.metadata()?.blocks() * 512)
     }
 }
 
@@ -74,7 +92,7 @@ pub fn zap_all(spans: &[Span]) -> io::Result<()> {
 impl View {
     /// Maps all of `memory`. Children of a fork do not inherit it: they would share it.
     pub fn new(memory: &Memory, len: usize) -> io::Result<Self> {
-        let start = raw::map(len, READ_WRITE, libc::MAP_SHARED, Some(memory.0.as_fd()))?;
+        let start = raw::map(len, READ_WRITE, libc::MAP_SHARED, Some(memory.file.as_fd()))?;
         Self::mapped(start, len)
     }
 
@@ -83,7 +101,7 @@ impl View {
     /// # Safety
     /// Nobody uses what is there.
     pub unsafe fn over(start: usize, memory: &Memory, len: usize) -> io::Result<Self> {
-        let (start, fd) = (start as *mut u8, Some(memory.0.as_fd()));
+        let (start, fd) = (start as *mut u8, Some(memory.file.as_fd()));
         // SAFETY: as the caller promises.
         unsafe { raw::map_over(start, len, READ_WRITE, libc::MAP_SHARED, fd) }?;
         Self::mapped(start, len)
@@ -169,5 +187,17 @@ impl Drop for View {
             }
             at = at.max(part.end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_seen_while_it_lasts() {
+        let memory = Memory::new(4096).unwrap();
+        memory.changing(|| assert!(memory.is_changing()));
+        assert!(!memory.is_changing());
     }
 }
