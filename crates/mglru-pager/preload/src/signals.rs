@@ -2,7 +2,7 @@
 //! (the kernel ends a process whose fault cannot be signalled), and the program's own handler gets
 //! what is no managed page's.
 
-use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sighandler_t, sigset_t, timespec};
+use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sighandler_t, sigset_t, size_t, timespec};
 use mglru_pager::{FaultEngine, own};
 
 use crate::next::next;
@@ -13,6 +13,8 @@ type Signal = unsafe extern "C" fn(c_int, sighandler_t) -> sighandler_t;
 type Mask = unsafe extern "C" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 type Suspend = unsafe extern "C" fn(*const sigset_t) -> c_int;
 type Poll = unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
+type CheckedPoll =
+    unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t, size_t) -> c_int;
 type Select = unsafe extern "C" fn(
     c_int,
     *mut fd_set,
@@ -138,6 +140,18 @@ pub unsafe extern "C" fn ppoll(
     set: *const sigset_t,
 ) -> c_int {
     masked(set, |set| next!(ppoll(fds, n, at_most, set) as Poll))
+}
+
+/// Stands in for what ppoll(2) is in programs that are built with `_FORTIFY_SOURCE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ppoll_chk(
+    fds: *mut pollfd,
+    n: nfds_t,
+    at_most: *const timespec,
+    set: *const sigset_t,
+    len: size_t,
+) -> c_int {
+    masked(set, |set| next!(__ppoll_chk(fds, n, at_most, set, len) as CheckedPoll))
 }
 
 /// Stands in for pselect(2).

@@ -165,6 +165,16 @@ extern "C" fn touch(_signal: libc::c_int) {
     SEEN.fetch_add(1, Ordering::Relaxed);
 }
 
+unsafe extern "C" {
+    fn __ppoll_chk(
+        fds: *mut libc::pollfd,
+        n: libc::nfds_t,
+        at_most: *const libc::timespec,
+        set: *const libc::sigset_t,
+        len: libc::size_t,
+    ) -> libc::c_int;
+}
+
 #[test]
 fn a_handler_may_touch_memory_whatever_its_thread_waits_with() {
     let name = "signals::a_handler_may_touch_memory_whatever_its_thread_waits_with";
@@ -182,9 +192,10 @@ fn a_handler_may_touch_memory_whatever_its_thread_waits_with() {
         let epoll = libc::epoll_create1(0);
         let mut event: libc::epoll_event = std::mem::zeroed();
         let event = &raw mut event;
-        let waits: [&dyn Fn() -> libc::c_int; 5] = [
+        let waits: [&dyn Fn() -> libc::c_int; 6] = [
             &|| libc::sigsuspend(&set),
             &|| libc::ppoll(none.cast(), 0, none.cast(), &set),
+            &|| __ppoll_chk(none.cast(), 0, none.cast(), &set, 0),
             &|| libc::pselect(0, none, none, none, none.cast(), &set),
             &|| libc::epoll_pwait(epoll, event, 1, -1, &set),
             &|| libc::epoll_pwait2(epoll, event, 1, none.cast(), &set),
@@ -194,5 +205,5 @@ fn a_handler_may_touch_memory_whatever_its_thread_waits_with() {
             assert_eq!(wait(), -1, "interrupted");
         }
     }
-    assert_eq!(SEEN.load(Ordering::Relaxed), 5);
+    assert_eq!(SEEN.load(Ordering::Relaxed), 6);
 }
