@@ -11,7 +11,7 @@ use mglru_pager::Advice;
 use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
 
-use crate::managed::{Managed, Mapped, any, say, table};
+use crate::managed::{Managed, Mapped, any, any_at, say, table};
 use crate::next::next;
 use crate::{fork, heap, settings};
 
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mmap(
     if let Some(start) = heap::map(address, len, prot, flags) {
         return start;
     }
-    if flags & libc::MAP_FIXED != 0 && any() {
+    if flags & libc::MAP_FIXED != 0 && any_at(&addresses(address, len)) {
         as_own(|| table().give_up(&addresses(address, len)));
     }
     // SAFETY: the caller's own arguments.
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn mmap64(
 /// The pages of a range.
 pub fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
     let start = address as usize;
-    start..start.saturating_add(len).next_multiple_of(4096)
+    start..start.saturating_add(len).checked_next_multiple_of(4096).unwrap_or(usize::MAX)
 }
 
 /// Stands in for munmap(3).
@@ -132,8 +132,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
             return 0;
         }
     }
-    if any() {
-        let range = addresses(address, len);
+    let range = addresses(address, len);
+    if any_at(&range) {
         let (all, gone) = as_own(|| {
             let mut table = table();
             let known = table.at(range.start).is_some_and(|managed| managed.has(&range));
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
 
 /// Does something to a managed file at an address; `None`: there is none.
 pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Option<T> {
-    if !any() {
+    if !any_at(&addresses(address, 1)) {
         return None;
     }
     as_own(|| table().at(address as usize).map(then))

@@ -21,6 +21,7 @@ mod locks;
 mod managed;
 mod memory;
 mod next;
+mod places;
 mod settings;
 mod signals;
 mod start;

@@ -18,7 +18,7 @@ use mglru_pager::control::Control;
 use mglru_pager::{FileStore, MappingMut, Pager, PagerError, launch, own};
 
 use crate::calls::{errno, set_errno};
-use crate::settings;
+use crate::{places, settings};
 
 const PAGE: usize = 4096;
 
@@ -45,6 +45,7 @@ pub struct Managed {
     cut: Vec<Range<usize>>,
     /// No other process manages the file.
     _claim: UnixListener,
+    _place: places::Taken,
 }
 
 /// All that is managed.
@@ -104,6 +105,11 @@ pub fn table() -> Locked {
 /// in a signal handler that came upon its thread in another call: it would wait for itself.
 pub fn any() -> bool {
     NR_FILES.load(Ordering::Acquire) > 0 && !own::is_own() && !HOLDS.get()
+}
+
+/// May some of a range of addresses be a managed file's?
+pub fn any_at(range: &Range<usize>) -> bool {
+    any() && places::meet(range)
 }
 
 /// What became of a mapping that could be managed.
@@ -279,6 +285,8 @@ impl Table {
             Mapped::No
         })?;
         let file = file.try_clone().map_err(|_| Mapped::No)?;
+        let start = map.as_ptr() as usize;
+        let place = places::take(&(start..start + map.len().next_multiple_of(PAGE)));
         self.files.push(Managed {
             key,
             map,
@@ -290,6 +298,7 @@ impl Table {
             ranges: Vec::new(),
             cut: Vec::new(),
             _claim: claim,
+            _place: place,
         });
         NR_FILES.store(self.files.len(), Ordering::Release);
         Ok(self.files.len() - 1)
@@ -427,4 +436,30 @@ fn claim((device, inode): Key) -> std::io::Result<UnixListener> {
 
 pub fn say(what: &str, why: &dyn std::fmt::Display) {
     eprintln!("mglru exec: {what}: {why}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::calls;
+
+    #[test]
+    fn what_is_no_managed_files_does_not_wait_for_the_table() {
+        let (done, is_done) = mpsc::channel();
+        let held = table();
+        NR_FILES.store(1, Ordering::Release);
+        std::thread::spawn(move || {
+            let mut page = [0_u8; 2 * PAGE];
+            let start = page.as_mut_ptr().wrapping_add(page.as_ptr().align_offset(PAGE)).cast();
+            // SAFETY: says of a page of this thread's what is so anyway.
+            done.send(unsafe { calls::madvise(start, PAGE, libc::MADV_NORMAL) })
+        });
+        let answer = is_done.recv_timeout(Duration::from_secs(20));
+        NR_FILES.store(0, Ordering::Release);
+        drop(held);
+        assert_eq!(answer, Ok(0));
+    }
 }
