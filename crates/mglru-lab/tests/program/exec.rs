@@ -50,3 +50,24 @@ fn what_cannot_be_managed_is_refused_in_one_line() {
     let error = refused(&["--memory-max", "64K", "--", "true"]);
     assert!(error.contains("memory.max: 65536 bytes, but the least is 4194304"), "{error}");
 }
+
+/// Each mapping starts a thread that allocates, while both jobs map, unmap and allocate.
+#[test]
+fn fio_verifies_two_files_at_once() {
+    let fio = Command::new("fio").arg("--version").output().is_ok();
+    if lacking() || !fio {
+        println!("skipped: needs the pager and fio (apt-get install fio)");
+        return;
+    }
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let folder = format!("--directory={}", folder.path().display());
+    let fio = "fio --thread --numjobs=2 --ioengine=mmap --size=16M --rw=randwrite --verify=crc32c";
+    for faults in ["--faults=thread", "--faults=sigbus"] {
+        let ours = ["--memory.max=8M", faults, "--", "timeout", "-s", "KILL", "120"];
+        let more = ["--verify_state_save=0", "--name=job", &folder];
+        let job: Vec<&str> = fio.split(' ').chain(more).collect();
+        let (status, out, error) = exec(&[&ours, job.as_slice()].concat());
+        assert_eq!((status, error.as_str()), (Some(0), ""), "{out}");
+        assert_eq!(out.matches("err= 0").count(), 2, "{out}");
+    }
+}
