@@ -81,8 +81,7 @@ pub unsafe extern "C" fn mremap(
     flags: c_int,
     to: *mut c_void,
 ) -> *mut c_void {
-    let (start, fixed) = (address as usize, flags & !libc::MREMAP_MAYMOVE != 0);
-    let range = start..start.saturating_add(old).next_multiple_of(4096);
+    let (range, fixed) = (addresses(address, old), flags & !libc::MREMAP_MAYMOVE != 0);
     if let Some(heap) = heap::at(address) {
         let may_move = flags & libc::MREMAP_MAYMOVE != 0;
         let done = if fixed { None } else { heap::remap(heap, range, new, may_move) };

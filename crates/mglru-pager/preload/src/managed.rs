@@ -125,8 +125,7 @@ pub enum Mapped {
 impl Managed {
     /// Its addresses.
     pub fn span(&self) -> Range<usize> {
-        let start = self.map.as_ptr() as usize;
-        start..start + self.map.len().next_multiple_of(PAGE)
+        span_of(&self.map)
     }
 
     /// The part of a range of addresses that is this file's, as offsets.
@@ -285,8 +284,7 @@ impl Table {
             Mapped::No
         })?;
         let file = file.try_clone().map_err(|_| Mapped::No)?;
-        let start = map.as_ptr() as usize;
-        let place = places::take(&(start..start + map.len().next_multiple_of(PAGE)));
+        let place = places::take(&span_of(&map));
         self.files.push(Managed {
             key,
             map,
@@ -407,6 +405,11 @@ impl Table {
         std::mem::forget(std::mem::take(self));
         NR_FILES.store(0, Ordering::Release);
     }
+}
+
+fn span_of(map: &MappingMut) -> Range<usize> {
+    let start = map.as_ptr() as usize;
+    start..start + map.len().next_multiple_of(PAGE)
 }
 
 /// A regular file with a name and content: its key and length.
