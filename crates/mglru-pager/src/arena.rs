@@ -1,6 +1,7 @@
 //! A stretch of managed memory: its pages, what backs them, and what its threads share.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -38,9 +39,13 @@ pub enum Backing {
 }
 
 /// An arena that is asked for.
+#[derive(Clone)]
 pub struct Wanted {
     /// Its length.
     pub nr_pages: u32,
+    /// Pages that there may be content of from the start. Tables of those beyond are paid for, and
+    /// their entries protected, when the first of them is filled.
+    pub nr_held: u32,
     /// What backs its pages.
     pub backing: Backing,
     /// Where it is to be, in place of what is there, which its owner gave up.
@@ -104,8 +109,8 @@ struct Ground {
 }
 
 impl Ground {
-    /// A memfd, every entry protected (invariant I).
-    fn shared(len: usize, over: Option<usize>, uffd: &Uffd) -> io::Result<Self> {
+    /// A memfd, whose first entries are protected (invariant I).
+    fn shared(len: usize, held: usize, over: Option<usize>, uffd: &Uffd) -> io::Result<Self> {
         let memory = Memory::new(len as u64)?;
         let view = match over {
             // SAFETY: whoever wants it there gave up what is there.
@@ -114,7 +119,9 @@ impl Ground {
             None => View::new(&memory, len),
         }?;
         uffd.register(view.span())?;
-        uffd.protect(view.span())?;
+        if held > 0 {
+            uffd.protect(view.pages(0, (held / PAGE) as u32))?;
+        }
         Ok(Self { memory: Arc::new(memory), staging: None, view })
     }
 
@@ -176,6 +183,10 @@ pub struct Arena {
     access: AtomicU8,
     /// Page tables that were ever filled.
     tables: Table<AtomicU8>,
+    /// The first of them are ready from the start.
+    nr_ready: usize,
+    /// Who has this makes one ready.
+    readying: Mutex<()>,
     /// When each page was evicted (`distance`); 0: it was not, or came back.
     evicted: Table<AtomicU32>,
     /// Sticky I/O error, errno.
@@ -192,13 +203,15 @@ impl Arena {
         swap: Arc<Swap>,
         policy: Arc<Wake>,
     ) -> io::Result<Self> {
-        let Wanted { nr_pages, backing, over, faults } = wanted;
+        let Wanted { nr_pages, nr_held, backing, over, faults } = wanted;
         let len = nr_pages as usize * PAGE;
+        let nr_ready = (nr_held as usize).div_ceil(PER_TABLE);
+        let held = len.min(nr_ready * TABLE_SPAN);
         let engine = engine::of(&backing, faults);
         let uffd = engine.open()?;
         let Ground { memory, staging, view } = match backing {
             Backing::Heap(_) => Ground::private(len)?,
-            _ => Ground::shared(len, over, &uffd)?,
+            _ => Ground::shared(len, held, over, &uffd)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
         let bells = (0..engine.nr_handlers()).map(|_| Bell::new()).collect::<io::Result<_>>()?;
@@ -219,6 +232,8 @@ impl Arena {
             counters: FaultCounters::default(),
             access: AtomicU8::new(0),
             tables: Table::new(len.div_ceil(TABLE_SPAN))?,
+            nr_ready,
+            readying: Mutex::default(),
             evicted: Table::new(nr_pages as usize)?,
             error: AtomicU32::new(0),
             inbox: Mutex::new(Vec::with_capacity(INBOX)),
@@ -242,10 +257,10 @@ impl Arena {
         presence == Presence::Staged && self.pages.slot(page) == 0
     }
 
-    /// Bytes of tables it takes from the start. A heap is mostly reserve and pays as it goes.
+    /// Bytes of tables it takes from the start.
     pub fn table_bytes(&self) -> u64 {
-        let pages = u64::from(self.pages.len());
-        if self.is_heap() { 0 } else { self.page_bytes() * pages }
+        let pages = (self.nr_ready * PER_TABLE).min(self.pages.len() as usize);
+        self.page_bytes() * pages as u64
     }
 
     /// Bytes of tables for a page: its state, when it was evicted, the policy's entry.
@@ -265,23 +280,45 @@ impl Arena {
         number != 0 && number >= self.account.recent.load(Ordering::Acquire)
     }
 
-    /// A page is about to be filled: a heap pays for the tables that know it.
-    pub fn note_filled(&self, page: u32) {
-        let table = &self.tables[page as usize / PER_TABLE];
-        if table.load(Ordering::Relaxed) == 0 && table.swap(1, Ordering::AcqRel) == 0 {
-            self.account.charge_anyway(self.heap_table_bytes());
+    /// A page is about to be filled, or to be read for that: the tables that know it are paid for.
+    ///
+    /// # Errors
+    /// The entries of its page table cannot be protected.
+    pub fn note_filled(&self, page: u32) -> io::Result<()> {
+        let table = page as usize / PER_TABLE;
+        if self.tables[table].load(Ordering::Acquire) == 0 {
+            self.make_ready(table)?;
         }
+        Ok(())
     }
 
-    /// What a heap pays for a table; others paid for all of them before.
-    fn heap_table_bytes(&self) -> u64 {
-        if self.is_heap() { self.page_bytes() * PER_TABLE as u64 } else { 0 }
+    fn make_ready(&self, table: usize) -> io::Result<()> {
+        let _one = courtesy::lock(&self.readying);
+        if table >= self.nr_ready && self.tables[table].load(Ordering::Acquire) == 0 {
+            self.protect_table(table)?;
+            self.account.charge_anyway(self.late_bytes());
+        }
+        self.tables[table].store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// As [`Ground::shared`] does for those that are ready from the start. A heap's entries are
+    /// none of the pager's before they are filled.
+    fn protect_table(&self, table: usize) -> io::Result<()> {
+        let first = (table * PER_TABLE) as u32;
+        let n = (self.pages.len() - first).min(PER_TABLE as u32);
+        if self.is_heap() { Ok(()) } else { self.uffd.protect(self.view.pages(first, n)) }
+    }
+
+    /// What is paid for a table that was not ready from the start.
+    fn late_bytes(&self) -> u64 {
+        self.page_bytes() * PER_TABLE as u64
     }
 
     /// The arena is gone, with its tables.
     pub fn uncharge_tables(&self) {
-        let tables = self.filled_tables(0).count() as u64;
-        self.account.uncharge(tables * self.heap_table_bytes());
+        let late = self.filled_tables((self.nr_ready * PER_TABLE) as u32).count() as u64;
+        self.account.uncharge(late * self.late_bytes());
     }
 
     /// Page tables that were ever filled, by the first page of each.
@@ -289,6 +326,20 @@ impl Arena {
         let filled = |table: &usize| self.tables[*table].load(Ordering::Acquire) != 0;
         let tables = (from as usize / PER_TABLE..self.tables.len()).filter(filled);
         tables.map(|table| (table * PER_TABLE) as u32)
+    }
+
+    /// Pages of a range that were ever filled, and those beside them.
+    pub fn filled_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        let end = range.end.min(self.pages.len());
+        let tables = self.filled_tables(range.start).take_while(move |&table| table < end);
+        tables.flat_map(move |table| {
+            table.max(range.start)..end.min(table.saturating_add(PER_TABLE as u32))
+        })
+    }
+
+    /// The dirty pages of a range, in order, as of now.
+    pub fn dirty(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        self.filled_pages(range).filter(|&page| self.pages.presence(page) == Presence::Dirty)
     }
 
     /// Where a page lies in memory and in the store, bytes.

@@ -31,6 +31,13 @@ const EVENTS: [(&str, Happened); 10] = [
     ("faults_stuck", Happened::Stuck),
 ];
 
+/// What a mapping takes from the start beside its tables is less, bytes.
+const MAPPING: u64 = 1 << 20;
+/// Tables take less than this part of what they know.
+const TABLES: u64 = 256;
+/// How often room is made for a mapping: faults may take it.
+const TRIES: u32 = 8;
+
 /// A limit or protection of a group, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -334,6 +341,25 @@ impl Group {
         self.map_backing(len, Backing::Store(store)).map(MappingMut::new)
     }
 
+    /// As [`Self::map_store`], of a store that holds `len` bytes now and may come to hold `room`:
+    /// that many are mapped, and those beyond `len` cost nothing before they are used.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    #[allow(unsafe_code)]
+    pub unsafe fn map_store_with_room(
+        &self,
+        store: Arc<dyn Store>,
+        len: usize,
+        room: usize,
+    ) -> Result<MappingMut, PagerError> {
+        let arena = self.attach(room, len, Backing::Store(store), None)?;
+        Mapped::new(self.inner.clone(), arena, room).map(MappingMut::new)
+    }
+
     /// As [`Self::map_store`], in place of what is mapped at an address, a multiple of 4096.
     ///
     /// # Errors
@@ -352,12 +378,12 @@ impl Group {
             let takes = format!("the multiples of {PAGE} from {PAGE} on");
             return Err(PagerError::OutOfRange { what: "address", got: address as u64, takes });
         }
-        let arena = self.attach(len, Backing::Store(store), Some(address))?;
+        let arena = self.attach(len, len, Backing::Store(store), Some(address))?;
         Mapped::new(self.inner.clone(), arena, len).map(MappingMut::new)
     }
 
     pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
-        let arena = self.attach(len, backing, None)?;
+        let arena = self.attach(len, len, backing, None)?;
         Mapped::new(self.inner.clone(), arena, len)
     }
 
@@ -368,6 +394,7 @@ impl Group {
     pub(crate) fn attach(
         &self,
         len: usize,
+        held: usize,
         backing: Backing,
         over: Option<usize>,
     ) -> Result<Arc<Arena>, PagerError> {
@@ -376,9 +403,18 @@ impl Group {
             let takes = "1 byte to 16 TiB".into();
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
-        let memcg = self.account.memcg;
-        let wanted = Wanted { nr_pages, backing, over, faults: self.inner.faults };
-        self.inner.shared.call(move |policy| policy.attach(wanted, memcg))?
+        let nr_held = held.div_ceil(PAGE).min(nr_pages as usize) as u32;
+        let wanted = Wanted { nr_pages, nr_held, backing, over, faults: self.inner.faults };
+        // A group that is full makes room for what a mapping takes from the start.
+        let room = MAPPING + held as u64 / TABLES;
+        let mut tries = if room < self.account.get(Setting::Max) / 2 { TRIES } else { 0 };
+        loop {
+            let wanted = wanted.clone();
+            match self.ask(move |policy, memcg| policy.attach(wanted, memcg))? {
+                Err(PagerError::NoRoom(_)) if tries > 0 && self.reclaim(room)? > 0 => tries -= 1,
+                done => return done,
+            }
+        }
     }
 }
 

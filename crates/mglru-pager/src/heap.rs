@@ -44,7 +44,7 @@ impl Group {
         let (children, thread) = Children::start(fork)?;
         let reserve = reserve.next_multiple_of(TABLE_SPAN);
         let served = self
-            .attach(reserve, Backing::Heap(children.clone()), None)
+            .attach(reserve, 0, Backing::Heap(children.clone()), None)
             .and_then(|arena| Served::start(self.inner(), &arena).map(|served| (arena, served)));
         let (arena, served) = served.inspect_err(|_| children.stop())?;
         let start = arena.view.as_ptr() as usize;

@@ -193,11 +193,6 @@ impl Pages {
         self.slots[page as usize].swap(slot, Ordering::AcqRel)
     }
 
-    /// The dirty pages of `from..to`, in order, as of now.
-    pub fn dirty(&self, from: u32, to: u32) -> impl Iterator<Item = u32> + '_ {
-        (from..to.min(self.len())).filter(|&page| self.presence(page) == Presence::Dirty)
-    }
-
     fn word(&self, page: u32) -> &AtomicU8 {
         &self.words[page as usize]
     }
@@ -236,16 +231,5 @@ mod tests {
             assert_eq!(pages.presence(0), presence);
         }
         assert_eq!(pages.slot(0), 0, "no slots, no swap");
-    }
-
-    #[test]
-    fn dirty_pages_are_found_in_order() {
-        let pages = Pages::new(8, false).unwrap();
-        for page in [6, 1, 3] {
-            pages.try_lock(page).unwrap();
-            let _ = pages.unlock(page, Presence::Dirty);
-        }
-        assert_eq!(pages.dirty(0, 100).collect::<Vec<_>>(), [1, 3, 6]);
-        assert_eq!(pages.dirty(2, 6).collect::<Vec<_>>(), [3]);
     }
 }

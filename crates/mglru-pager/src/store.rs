@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::{PAGE, direct, raw};
@@ -57,6 +58,11 @@ pub struct FileStore {
     base: u64,
     /// What there is of it from there on, bytes.
     len: AtomicU64,
+    /// That much of it at most.
+    most: u64,
+    /// Past the page cache and through it, once it may be written although it was opened to be
+    /// read.
+    writable: OnceLock<(File, File)>,
 }
 
 impl FileStore {
@@ -80,9 +86,40 @@ impl FileStore {
             raw::sync_data(file.as_fd())?;
         }
         direct::forget_cached(file)?;
-        let len = AtomicU64::new(file.metadata()?.len().saturating_sub(base).min(len));
-        let direct = direct::reopen(file, writable)?;
-        Ok(Self { direct, buffered: direct::buffered(file, writable)?, base, len })
+        let (direct, buffered) = opened(file, writable)?;
+        let (most, len) = (len, AtomicU64::new(0));
+        let store = Self { direct, buffered, base, len, most, writable: OnceLock::new() };
+        store.learn_len()?;
+        Ok(store)
+    }
+
+    /// What was opened to be read may be written from now on, through what `file` is open as.
+    ///
+    /// # Errors
+    /// It cannot be opened so again.
+    pub fn allow_writes(&self, file: &File) -> io::Result<()> {
+        let both = opened(file, true)?;
+        // Somebody else's are as good.
+        let _ = self.writable.set(both);
+        Ok(())
+    }
+
+    /// Takes note of how long the file is by now.
+    ///
+    /// # Errors
+    /// It does not say.
+    pub fn learn_len(&self) -> io::Result<()> {
+        let len = self.buffered.metadata()?.len();
+        self.set_len(len.saturating_sub(self.base).min(self.most));
+        Ok(())
+    }
+
+    fn direct(&self) -> &File {
+        self.writable.get().map_or(&self.direct, |(direct, _)| direct)
+    }
+
+    fn buffered(&self) -> &File {
+        self.writable.get().map_or(&self.buffered, |(_, buffered)| buffered)
     }
 
     /// Its length, bytes: when it was opened, or as it was last [set](Self::set_len).
@@ -102,25 +139,34 @@ impl FileStore {
     }
 }
 
+/// A file past the page cache, and through it.
+fn opened(file: &File, writable: bool) -> io::Result<(File, File)> {
+    Ok((direct::reopen(file, writable)?, direct::buffered(file, writable)?))
+}
+
 impl Store for FileStore {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if offset >= self.len() {
+            // Perhaps it grew.
+            self.learn_len()?;
+        }
+        if offset >= self.len() {
             return Err(io::Error::from_raw_os_error(libc::ENXIO));
         }
-        raw::read_all(self.buffered.as_fd(), out, self.base + offset)
+        raw::read_all(self.buffered().as_fd(), out, self.base + offset)
     }
 
     fn write_at(&self, offset: u64, content: &[u8]) -> io::Result<()> {
         let len = self.len().saturating_sub(offset).min(content.len() as u64);
-        raw::write_all(self.buffered.as_fd(), &content[..len as usize], self.base + offset)
+        raw::write_all(self.buffered().as_fd(), &content[..len as usize], self.base + offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        raw::sync_data(self.buffered.as_fd())
+        raw::sync_data(self.buffered().as_fd())
     }
 
     fn queue(&self) -> Option<Queue<'_>> {
         let nr_pages = (self.len() / PAGE as u64).min(u32::MAX.into()) as u32;
-        Some(Queue { fd: self.direct.as_fd(), base: self.base, nr_pages })
+        Some(Queue { fd: self.direct().as_fd(), base: self.base, nr_pages })
     }
 }

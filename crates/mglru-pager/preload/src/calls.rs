@@ -13,7 +13,7 @@ use mglru_pager::own::{self, as_own};
 
 use crate::managed::{Managed, Mapped, any, any_at, say, table};
 use crate::next::next;
-use crate::{fork, heap, settings};
+use crate::{fork, heap, managed, settings};
 
 pub fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     if concerns(address, len, prot, flags, fd) && offset % 4096 == 0 && offset >= 0 {
         fork::prepare();
-        let mapped = as_own(|| table().map(fd, offset as usize, len, prot));
+        let mapped = as_own(|| managed::map(fd, offset as usize, len, prot));
         match mapped {
             Mapped::At(start) => return start.cast(),
             Mapped::No => {}
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn mmap(
         return start;
     }
     if flags & libc::MAP_FIXED != 0 && any_at(&addresses(address, len)) {
-        as_own(|| table().give_up(&addresses(address, len)));
+        as_own(|| managed::map_over(&addresses(address, len)));
     }
     // SAFETY: the caller's own arguments.
     unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) as *mut c_void }
@@ -87,10 +87,10 @@ pub unsafe extern "C" fn mremap(
         let done = if fixed { None } else { heap::remap(heap, range, new, may_move) };
         return done.unwrap_or_else(|| refused(libc::ENOMEM));
     }
-    // A managed file has one place, and no more than its length.
-    match at(address, |_| ()) {
-        Some(()) if fixed || new > old => return refused(libc::ENOMEM),
-        Some(()) => return address,
+    // A managed file has one place.
+    match at(address, |managed| !fixed && new > 0 && managed.resize(&range, pages(new))) {
+        Some(true) => return address,
+        Some(false) => return refused(libc::ENOMEM),
         None => heap::bring(&range),
     }
     // SAFETY: the caller's own arguments.
@@ -119,7 +119,12 @@ pub unsafe extern "C" fn mmap64(
 /// The pages of a range.
 pub fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
     let start = address as usize;
-    start..start.saturating_add(len).checked_next_multiple_of(4096).unwrap_or(usize::MAX)
+    start..start.saturating_add(pages(len))
+}
+
+/// Whole pages, bytes.
+fn pages(len: size_t) -> usize {
+    len.checked_next_multiple_of(4096).unwrap_or(usize::MAX)
 }
 
 /// Stands in for munmap(3).
@@ -132,16 +137,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
         }
     }
     let range = addresses(address, len);
-    if any_at(&range) {
-        let (all, gone) = as_own(|| {
-            let mut table = table();
-            let known = table.at(range.start).is_some_and(|managed| managed.has(&range));
-            (known, table.unmap(&range))
-        });
-        as_own(|| drop(gone));
-        if all {
-            return 0;
-        }
+    if any_at(&range) && as_own(|| managed::unmap(&range)) {
+        return 0;
     }
     // SAFETY: the caller's own arguments.
     unsafe { libc::syscall(libc::SYS_munmap, address, len) as c_int }
@@ -252,10 +249,12 @@ pub fn around_write(
         return write();
     };
     let all = if appends(fd) { managed.end(len) } else { covered(fd, offset, len) };
-    let start = all.start;
-    managed.change(all, || {
+    // Written beyond its end, the file has zeros from there on.
+    let start = all.start.min(managed.store.len() as usize);
+    let at = all.start;
+    managed.change(start..all.end, || {
         let wrote = write();
-        (wrote, start..start.saturating_add(wrote.max(0) as usize))
+        (wrote, start..at.saturating_add(wrote.max(0) as usize))
     })
 }
 

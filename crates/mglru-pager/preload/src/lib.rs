@@ -14,6 +14,8 @@
 //! clean pages are page cache, and stores to them are few.
 
 mod calls;
+mod candidate;
+mod claim;
 mod fork;
 mod heap;
 mod lengths;

@@ -3,27 +3,27 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
+use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};
 use std::os::fd::{FromRawFd, RawFd};
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use libc::c_int;
 use mglru_pager::control::Control;
 use mglru_pager::{FileStore, MappingMut, Pager, PagerError, launch, own};
 
 use crate::calls::{errno, set_errno};
+use crate::candidate::{candidate, is_writable};
+use crate::claim::{Claim, Key};
 use crate::{places, settings};
 
 const PAGE: usize = 4096;
-
-/// A file: device and inode.
-type Key = (u64, u64);
+/// Address space for a file at least, so that it may grow, bytes.
+const ROOM: usize = 1 << 30;
 
 /// A managed file.
 pub struct Managed {
@@ -43,8 +43,7 @@ pub struct Managed {
     ranges: Vec<Range<usize>>,
     /// What it gave up of that while it kept the rest: offsets.
     cut: Vec<Range<usize>>,
-    /// No other process manages the file.
-    _claim: UnixListener,
+    claim: Claim,
     _place: places::Taken,
 }
 
@@ -54,11 +53,16 @@ pub struct Table {
     pager: Option<Pager>,
     control: Option<Control>,
     files: Vec<Managed>,
+    /// Files that are managed no more, as soon as their stores are written.
+    ending: Vec<Key>,
 }
 
 /// Files managed, so that calls that concern none cost a load.
 static NR_FILES: AtomicUsize = AtomicUsize::new(0);
-static TABLE: Mutex<Table> = Mutex::new(Table { pager: None, control: None, files: Vec::new() });
+static TABLE: Mutex<Table> =
+    Mutex::new(Table { pager: None, control: None, files: Vec::new(), ending: Vec::new() });
+/// A file's end is over.
+static ENDED: Condvar = Condvar::new();
 
 thread_local! {
     /// The thread has the table, or waits for it.
@@ -99,6 +103,39 @@ pub fn table() -> Locked {
     HOLDS.set(true);
     let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     Locked { table, _mark: Mark }
+}
+
+/// Maps a range of a file. The descriptor stays the caller's.
+pub fn map(fd: RawFd, offset: usize, len: usize, prot: c_int) -> Mapped {
+    // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
+    let Some(known) = candidate(&file) else { return Mapped::No };
+    let Locked { table, _mark } = table();
+    let ended = ENDED.wait_while(table, |table| table.ending.contains(&known.0));
+    let mut table = ended.unwrap_or_else(PoisonError::into_inner);
+    table.map(&file, known, offset..offset + len, prot)
+}
+
+/// The program unmapped a range. False: not all of it is a managed file's, and the kernel is to be
+/// told.
+pub fn unmap(range: &Range<usize>) -> bool {
+    give_up(range, false)
+}
+
+/// The program is about to map something else over a range.
+pub fn map_over(range: &Range<usize>) {
+    give_up(range, true);
+}
+
+fn give_up(range: &Range<usize>, over: bool) -> bool {
+    let (kept, gone) = table().give_up(range, over);
+    let keys: Vec<Key> = gone.iter().map(|managed| managed.key).collect();
+    drop(gone);
+    if !keys.is_empty() {
+        table().ending.retain(|key| !keys.contains(key));
+        ENDED.notify_all();
+    }
+    kept
 }
 
 /// May the call concern a managed file? Not if there is none, nor if the pager makes the call, nor
@@ -148,10 +185,20 @@ impl Managed {
 
     /// No longer keeps it.
     pub fn unlock(&mut self, offsets: Range<usize>) -> Result<(), PagerError> {
-        for page in offsets.start / PAGE..offsets.end.div_ceil(PAGE) {
-            if self.locked.remove(&page) {
-                self.map.unpin_range(self.page(page))?;
-            }
+        let pages = offsets.start / PAGE..offsets.end.div_ceil(PAGE);
+        let locked: Vec<usize> = self.locked.range(pages).copied().collect();
+        locked.into_iter().try_for_each(|page| {
+            self.locked.remove(&page);
+            self.map.unpin_range(self.page(page))
+        })
+    }
+
+    /// What was mapped to be read is mapped to be written too.
+    fn allow_writes(&mut self, file: &File, writable: bool) -> io::Result<()> {
+        if writable && !self.writable {
+            self.claim.be_writer(self.key)?;
+            self.store.allow_writes(file)?;
+            self.writable = true;
         }
         Ok(())
     }
@@ -160,23 +207,60 @@ impl Managed {
         page * PAGE..((page + 1) * PAGE).min(self.map.len())
     }
 
-    /// Part of what is mapped goes; what several mappings share goes from all.
+    /// One of the program's mappings goes, or a part of one: of those that share addresses it is
+    /// the one that fits. The addresses stay, and may be mapped again, for as long as anything of
+    /// the file is mapped.
+    fn shrink(&mut self, addresses: &Range<usize>) {
+        let mut parts = vec![addresses.clone()];
+        while let Some(part) = parts.pop() {
+            let of = |fits: &dyn Fn(&Range<usize>) -> bool| self.ranges.iter().position(fits);
+            let nth = of(&|range| *range == part)
+                .or_else(|| of(&|range| range.start <= part.start && part.end <= range.end))
+                .or_else(|| of(&|range| range.start < part.end && part.start < range.end));
+            let Some(range) = nth.map(|nth| self.ranges.swap_remove(nth)) else { continue };
+            self.ranges.extend(without(&range, &part));
+            parts.extend(without(&part, &range));
+        }
+        self.unlock_unmapped(addresses);
+    }
+
+    /// Locks end with the last mapping of a page.
+    fn unlock_unmapped(&mut self, addresses: &Range<usize>) {
+        let mut parts = vec![addresses.clone()];
+        for range in &self.ranges {
+            parts = parts.iter().flat_map(|part| without(part, range)).collect();
+        }
+        for part in parts {
+            if let Err(error) = self.unlock(self.offsets(part)) {
+                say("what was locked and unmapped stays locked", &error);
+            }
+        }
+    }
+
+    /// Part of its addresses becomes something else's.
     fn lose(&mut self, addresses: &Range<usize>) {
-        let parts = std::mem::take(&mut self.ranges);
-        let rest = |range: Range<usize>| {
-            let low = range.start..addresses.start.min(range.end);
-            let high = addresses.end.max(range.start)..range.end;
-            [low, high].into_iter().filter(|part| part.start < part.end)
-        };
-        self.ranges = parts.into_iter().flat_map(rest).collect();
-        let span = self.span();
-        let lost = addresses.start.clamp(span.start, span.end)..addresses.end.min(span.end);
-        let offsets = lost.start - span.start..(lost.end - span.start).min(self.map.len());
+        let ranges = std::mem::take(&mut self.ranges);
+        self.ranges = ranges.iter().flat_map(|range| without(range, addresses)).collect();
+        self.unlock_unmapped(addresses);
+        let offsets = self.offsets(addresses.clone());
         // SAFETY: the program gave the addresses up.
         if let Err(error) = unsafe { self.map.cut_range(offsets.clone()) } {
             say("stores to a part of a file that was unmapped are lost", &error);
         }
         self.cut.push(offsets);
+    }
+
+    /// Makes one of the program's mappings longer or shorter, where it is. False: what comes after
+    /// it is not free.
+    pub fn resize(&mut self, addresses: &Range<usize>, len: usize) -> bool {
+        let resized = addresses.start..addresses.start.saturating_add(len);
+        let free = resized.end <= self.span().end && !self.is_cut(&self.offsets(resized.clone()));
+        let known = resized.end <= addresses.end || self.ranges.contains(addresses);
+        if free && known {
+            self.ranges.push(resized);
+            self.shrink(addresses);
+        }
+        free && known
     }
 
     /// What the program has mapped: addresses.
@@ -195,11 +279,6 @@ impl Managed {
         let prot = if stores { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         // SAFETY: the view is the program's, which asked for this.
         unsafe { libc::syscall(libc::SYS_mprotect, span.start, span.len(), prot) };
-    }
-
-    /// Is it one of the program's mappings, all of it?
-    pub fn has(&self, addresses: &Range<usize>) -> bool {
-        self.ranges.contains(addresses)
     }
 
     /// Is some of this range of offsets given up?
@@ -243,43 +322,46 @@ impl Managed {
 }
 
 impl Table {
-    /// Maps a range of a file. The descriptor stays the caller's.
-    pub fn map(&mut self, fd: RawFd, offset: usize, len: usize, prot: c_int) -> Mapped {
-        // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
-        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
-        let Some((key, bytes)) = candidate(&file) else { return Mapped::No };
-        if offset + len > bytes.next_multiple_of(PAGE) {
-            return Mapped::No;
-        }
-        let writable = is_writable(fd);
+    fn map(
+        &mut self,
+        file: &File,
+        (key, bytes): (Key, usize),
+        range: Range<usize>,
+        prot: c_int,
+    ) -> Mapped {
+        let writable = is_writable(file);
         let at = match self.files.iter().position(|managed| managed.key == key) {
             Some(at) => at,
-            None => match self.manage(&file, key, writable) {
+            None => match self.manage(file, key, writable, range.end.max(bytes)) {
                 Ok(at) => at,
                 Err(refused) => return refused,
             },
         };
         let managed = &mut self.files[at];
-        let beyond = offset + len > managed.map.len().next_multiple_of(PAGE);
-        let cut = managed.is_cut(&(offset..offset + len));
-        if writable && !managed.writable || beyond || cut {
-            let what = "a managed file was mapped again: longer, for writing, or where a part was \
-                        unmapped";
-            say(what, &std::io::Error::from_raw_os_error(libc::EBUSY));
-            return Mapped::Refused(libc::EBUSY);
+        if range.end > managed.map.len() || managed.is_cut(&range) {
+            let what = "a managed file was mapped again, far longer or where something else is now";
+            return busy(what, &io::Error::from_raw_os_error(libc::EBUSY));
+        }
+        if let Err(error) = managed.allow_writes(file, writable) {
+            return busy("a managed file was mapped again, for writing", &error);
         }
         managed.protect_for(prot);
-        let start = managed.span().start + offset;
-        managed.ranges.push(start..start + len.next_multiple_of(PAGE));
-        Mapped::At(start as *mut u8)
+        let start = managed.span().start;
+        managed.ranges.push(start + range.start..start + range.end.next_multiple_of(PAGE));
+        Mapped::At((start + range.start) as *mut u8)
     }
 
-    fn manage(&mut self, file: &File, key: Key, writable: bool) -> Result<usize, Mapped> {
-        let claim = claim(key).map_err(|error| {
-            say("another process manages a file that was to be mapped", &error);
-            Mapped::Refused(libc::EBUSY)
+    fn manage(
+        &mut self,
+        file: &File,
+        key: Key,
+        writable: bool,
+        needed: usize,
+    ) -> Result<usize, Mapped> {
+        let claim = Claim::new(key, writable).map_err(|error| {
+            busy("another process manages a file that was to be mapped", &error)
         })?;
-        let (map, store) = self.open(file, writable).map_err(|error| {
+        let (map, store) = self.open(file, writable, needed).map_err(|error| {
             say(launch::LEFT, &error);
             Mapped::No
         })?;
@@ -295,7 +377,7 @@ impl Table {
             locked: BTreeSet::new(),
             ranges: Vec::new(),
             cut: Vec::new(),
-            _claim: claim,
+            claim,
             _place: place,
         });
         NR_FILES.store(self.files.len(), Ordering::Release);
@@ -314,17 +396,23 @@ impl Table {
         }
     }
 
+    /// Maps a file with room to grow beyond the `needed` bytes.
     fn open(
         &mut self,
         file: &File,
         writable: bool,
+        needed: usize,
     ) -> Result<(MappingMut, Arc<FileStore>), PagerError> {
-        let pager = self.pager()?;
+        let root = self.pager()?.root();
         let store = Arc::new(FileStore::new(file, writable)?);
         let len = store.len() as usize;
-        // SAFETY: the program may change the file by system calls, which `calls` accounts for, and
-        // borrows from it as C does.
-        let map = unsafe { pager.root().map_store(store.clone(), len) }?;
+        let map = |room: usize| {
+            // SAFETY: the program may change the file by system calls, which `calls` accounts for,
+            // and borrows from it as C does.
+            unsafe { root.map_store_with_room(store.clone(), len, room) }
+        };
+        let exact = needed.next_multiple_of(PAGE);
+        let map = map(exact.saturating_mul(2).max(ROOM)).or_else(|_| map(exact))?;
         Ok((map, store))
     }
 
@@ -350,31 +438,27 @@ impl Table {
         self.files.iter_mut().find(|managed| managed.key == key)
     }
 
-    /// The program unmapped a range. A file none of whose ranges is left is handed back, to be
-    /// dropped without the lock.
-    pub fn unmap(&mut self, range: &Range<usize>) -> Option<Managed> {
-        let at = self.files.iter().position(|m| m.span().contains(&range.start))?;
-        let managed = &mut self.files[at];
-        match managed.ranges.iter().position(|r| r == range) {
-            Some(nth) => drop(managed.ranges.swap_remove(nth)),
-            None => managed.lose(range),
-        }
-        if !managed.ranges.is_empty() {
-            return None;
-        }
-        let gone = self.files.swap_remove(at);
-        NR_FILES.store(self.files.len(), Ordering::Release);
-        Some(gone)
-    }
-
-    /// The program is about to map something else over a range.
-    pub fn give_up(&mut self, range: &Range<usize>) {
+    /// The program gave a range up; `over`: something else will be there. Tells whether that needs
+    /// nothing else, and the files that nothing is mapped of any more, to be dropped without the
+    /// lock.
+    fn give_up(&mut self, range: &Range<usize>, over: bool) -> (bool, Vec<Managed>) {
+        let mut kept = false;
         for managed in &mut self.files {
             let span = managed.span();
-            if span.start < range.end && range.start < span.end {
+            let within = span.start <= range.start && range.end <= span.end;
+            if within && !over {
+                managed.shrink(range);
+                kept = true;
+            } else if span.start < range.end && range.start < span.end {
                 managed.lose(range);
             }
         }
+        let all = std::mem::take(&mut self.files).into_iter();
+        let (gone, left): (Vec<_>, _) = all.partition(|managed| managed.ranges.is_empty());
+        self.files = left;
+        self.ending.extend(gone.iter().map(|managed| managed.key));
+        NR_FILES.store(self.files.len(), Ordering::Release);
+        (kept, gone)
     }
 
     /// Writes everything back. What fails says so: nobody is left to tell.
@@ -402,21 +486,22 @@ impl Table {
         if let Some(control) = self.control.take() {
             control.abandon();
         }
+        self.files.iter_mut().for_each(|managed| managed.claim.release());
         std::mem::forget(std::mem::take(self));
         NR_FILES.store(0, Ordering::Release);
     }
 }
 
+/// What there is of a range beside another: below it, above it.
+fn without(range: &Range<usize>, other: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let low = range.start..other.start.clamp(range.start, range.end);
+    let high = other.end.clamp(range.start, range.end)..range.end;
+    [low, high].into_iter().filter(|part| !part.is_empty())
+}
+
 fn span_of(map: &MappingMut) -> Range<usize> {
     let start = map.as_ptr() as usize;
     start..start + map.len().next_multiple_of(PAGE)
-}
-
-/// A regular file with a name and content: its key and length.
-fn candidate(file: &File) -> Option<(Key, usize)> {
-    let meta = file.metadata().ok()?;
-    let eligible = meta.is_file() && meta.nlink() > 0 && meta.len() > 0;
-    eligible.then(|| ((meta.dev(), meta.ino()), meta.len() as usize))
 }
 
 /// What cannot be steered runs all the same.
@@ -425,16 +510,9 @@ fn offer(pager: &Pager, path: &Path) -> Option<Control> {
     offered.inspect_err(|error| say("no socket to steer it by", &error)).ok()
 }
 
-fn is_writable(fd: RawFd) -> bool {
-    // SAFETY: takes numbers.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    flags != -1 && flags & libc::O_ACCMODE == libc::O_RDWR
-}
-
-/// A name that one process can have at a time.
-fn claim((device, inode): Key) -> std::io::Result<UnixListener> {
-    let name = format!("mglru-pager/{device:x}/{inode:x}");
-    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+fn busy(what: &str, error: &io::Error) -> Mapped {
+    say(what, error);
+    Mapped::Refused(libc::EBUSY)
 }
 
 pub fn say(what: &str, why: &dyn std::fmt::Display) {

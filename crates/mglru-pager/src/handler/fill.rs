@@ -60,11 +60,13 @@ impl Handler {
     /// The touched page is locked and absent.
     pub(super) fn missing(&mut self, touch: Touch) {
         let arena = self.arena.clone();
+        if let Err(error) = arena.note_filled(touch.page) {
+            return self.installer.lose(touch.page, &error);
+        }
         if let Err(full) = arena.account.try_charge(PAGE_COST) {
             return self.starve(full, touch);
         }
         arena.wake_policy_if_low();
-        arena.note_filled(touch.page);
         match &arena.backing {
             Backing::Anon | Backing::Heap(_) => self.missing_anon(&arena, touch),
             Backing::Store(store) => self.missing_stored(store, touch),
@@ -174,8 +176,9 @@ impl Handler {
         if !account.has_plenty() {
             return false;
         }
+        let ready = |page| self.arena.note_filled(page).is_ok();
         match self.arena.pages.try_lock(page) {
-            Some(Presence::Absent) if account.try_charge(PAGE_COST).is_ok() => true,
+            Some(Presence::Absent) if ready(page) && account.try_charge(PAGE_COST).is_ok() => true,
             Some(presence) => {
                 self.installer.unlock(page, presence);
                 false

@@ -145,13 +145,17 @@ impl Installer {
         self.wake(touch.page);
     }
 
-    /// The locked, charged page cannot be had: whoever touches it learns so. That a file ends is no
-    /// news.
+    /// The locked, charged page cannot be had.
     pub(super) fn failed(&mut self, page: u32, error: &io::Error) {
+        self.arena.account.uncharge(PAGE_COST);
+        self.lose(page, error);
+    }
+
+    /// The locked page cannot be had: whoever touches it learns so. That a file ends is no news.
+    pub(super) fn lose(&mut self, page: u32, error: &io::Error) {
         if error.raw_os_error() != Some(libc::ENXIO) {
             raw::say(&format!("page {page} of a mapping cannot be had: {error}"));
         }
-        self.arena.account.uncharge(PAGE_COST);
         let after = self.poison(page);
         self.unlock(page, after);
         self.wake(page);

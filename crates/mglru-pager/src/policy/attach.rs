@@ -117,9 +117,7 @@ impl Policy {
         self.wait_for_writes(id);
         let arena = self.world.attached(id).arena.clone();
         self.learn();
-        for page in 0..arena.pages.len() {
-            self.forget(&arena, page);
-        }
+        arena.filled_pages(0..arena.pages.len()).for_each(|page| self.forget(&arena, page));
         let attached = self.world.arenas[id as usize].take().expect("it is attached");
         self.lru.remove_mm(attached.mm);
         arena.account.uncharge(attached.overhead);
@@ -164,7 +162,7 @@ impl Policy {
     pub(crate) fn discard(&mut self, id: u32, first: u32, nr_pages: u32) -> Result<(), PagerError> {
         self.wait_for_writes(id);
         let arena = self.world.attached(id).arena.clone();
-        for page in first..first.saturating_add(nr_pages).min(arena.pages.len()) {
+        for page in arena.filled_pages(first..first.saturating_add(nr_pages)) {
             let presence = lock(&arena, page);
             self.discard_locked(&arena, page, presence)?;
         }
@@ -199,6 +197,11 @@ impl Policy {
     pub(crate) fn cut(&mut self, id: u32, first: u32, nr_pages: u32) -> Result<(), PagerError> {
         self.wait_for_writes(id);
         let arena = self.world.attached(id).arena.clone();
+        // The tables that stay in part, while all of them is the arena's to protect.
+        if let Some(last) = (first..first + nr_pages).last() {
+            arena.note_filled(first)?;
+            arena.note_filled(last)?;
+        }
         arena.view.cut(arena.offset(first) as usize..arena.offset(first + nr_pages) as usize);
         for page in first..first + nr_pages {
             let presence = lock(&arena, page);
@@ -260,8 +263,9 @@ impl Policy {
 
     fn folios_of(&mut self, id: u32, first: u32, nr_pages: u32) -> Vec<FolioId> {
         self.learn();
-        let entries = &self.world.attached(id).entries;
-        (first..first + nr_pages).filter_map(|page| entries.folio(page)).collect()
+        let Attached { arena, entries, .. } = self.world.attached(id);
+        let pages = arena.filled_pages(first..first + nr_pages);
+        pages.filter_map(|page| entries.folio(page)).collect()
     }
 
     fn isolate(&mut self, folio: FolioId) -> Option<Eviction> {

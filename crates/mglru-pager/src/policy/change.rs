@@ -34,7 +34,7 @@ impl Policy {
         let held = self.world.held.iter().position(|held| *held == (id, pages.clone()));
         self.world.held.swap_remove(held.expect("the pages are held"));
         let arena = self.world.attached(id).arena.clone();
-        for page in pages {
+        for page in arena.filled_pages(pages) {
             let start = page as usize * PAGE;
             let clip = |at: usize| at.clamp(start, start + PAGE) - start;
             let within = clip(bytes.start)..clip(bytes.end);

@@ -92,7 +92,7 @@ impl Policy {
         let attached = self.world.arenas[flush.arena as usize].as_ref();
         let Some(arena) = attached.map(|a| a.arena.clone()) else { return Progress::Over };
         let why = if flush.reply.is_some() { Why::Flush } else { Why::Expired };
-        while let Some(page) = arena.pages.dirty(flush.at, flush.end).next() {
+        while let Some(page) = arena.dirty(flush.at..flush.end).next() {
             flush.at = page;
             let most = flush.end - page;
             match self.world.write_run(flush.arena, page, most, why, &mut self.lru) {

@@ -197,12 +197,9 @@ impl Host for World {
         let attached = self.arenas[id as usize].as_ref()?;
         let end = attached.arena.offset(attached.arena.pages.len());
         let table = u64::from(TABLE) * PAGE as u64;
-        let first = (from.0.min(end) / PAGE as u64) as u32;
-        let at = match attached.arena.is_heap() {
-            true => attached.arena.offset(attached.arena.filled_tables(first).next()?),
-            false => from.0 - from.0 % table,
-        };
-        (at < end).then(|| PmdView {
+        let from = (from.0 < end).then_some((from.0 / PAGE as u64) as u32)?;
+        let at = attached.arena.offset(attached.arena.filled_tables(from).next()?);
+        Some(PmdView {
             at: Va(at),
             next: Va(at + table),
             mapping_end: Va(end.next_multiple_of(table)),

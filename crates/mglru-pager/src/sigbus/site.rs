@@ -70,6 +70,7 @@ impl Site<'_> {
 
     /// Fills the locked page; `None`: it cannot be done here.
     fn fill(self, page: u32, store: bool) -> Option<Presence> {
+        self.arena.note_filled(page).ok()?;
         if self.arena.account.try_charge(PAGE_COST).is_err() {
             return None;
         }
@@ -121,7 +122,7 @@ impl Site<'_> {
     }
 
     fn install(self, page: u32, content: &[u8], presence: Presence) -> Option<Presence> {
-        self.will_be_there(page);
+        self.will_be_there();
         self.arena.pages.set(page, presence);
         let protect = presence == Presence::Clean;
         self.arena.uffd.copy(self.arena.view.address(page), content, protect).ok()?;
@@ -133,14 +134,13 @@ impl Site<'_> {
     /// entry of a load does not. Only where it would wait, for an eviction whose thread has
     /// perhaps given way, that is the lesser evil.
     fn install_unmapped(self, page: u32, content: &[u8]) -> Option<Presence> {
-        self.will_be_there(page);
+        self.will_be_there();
         self.arena.memory.fill(self.arena.offset(page), content).ok()?;
         Some(Presence::Clean)
     }
 
-    fn will_be_there(self, page: u32) {
+    fn will_be_there(self) {
         self.arena.wake_policy_if_low();
-        self.arena.note_filled(page);
         self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
     }
 

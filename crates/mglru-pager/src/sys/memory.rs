@@ -24,6 +24,10 @@ pub struct Memory {
 impl Memory {
     /// An empty one of `len` bytes.
     pub fn new(len: u64) -> io::Result<Self> {
+        if len > raw::longest_file() {
+            // The call would not fail: it kills the process.
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
         // SAFETY: the name is a C string; the call returns a new descriptor.
         let fd = checked(unsafe { libc::memfd_create(c"mglru".as_ptr(), libc::MFD_CLOEXEC) })?;
         // SAFETY: the descriptor is new and ours.

@@ -185,3 +185,11 @@ pub fn sync_data(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes a number.
     answer(unsafe { libc::syscall(libc::SYS_fdatasync, fd.as_raw_fd()) }).map(drop)
 }
+
+/// How long this process may make a file, bytes.
+pub fn longest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call fills the structure it is given.
+    let told = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if told { limit.rlim_cur } else { u64::MAX }
+}

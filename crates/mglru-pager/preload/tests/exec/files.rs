@@ -1,6 +1,7 @@
 //! What programs do with files that they also map.
 
 use std::ffi::CString;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -175,6 +176,135 @@ fn parts_of_a_mapping_are_unmapped_and_mapped_over() {
     }
     assert!(!is_managed(), "the last part unmapped ends it");
     assert!(other.iter().all(|&b| b == 0x99));
+}
+
+/// Maps as a C program would; `None`: errno tells why not.
+fn try_map(file: &File, range: Range<usize>, prot: i32) -> Option<&'static mut [u8]> {
+    let (none, at) = (std::ptr::null_mut(), range.start as i64);
+    // SAFETY: a new mapping, used by this test alone until it is unmapped.
+    unsafe {
+        let fd = file.as_raw_fd();
+        let start = libc::mmap(none, range.len(), prot, libc::MAP_SHARED, fd, at);
+        let mapped = start != libc::MAP_FAILED;
+        mapped.then(|| std::slice::from_raw_parts_mut(start.cast(), range.len()))
+    }
+}
+
+const READ: i32 = libc::PROT_READ;
+const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+#[test]
+fn a_file_grows_into_a_mapping_that_is_longer() {
+    let name = "files::a_file_grows_into_a_mapping_that_is_longer";
+    for faults in ["thread", "sigbus"] {
+        let Some((file, said)) = parent_with(name, faults) else { continue };
+        assert_eq!(said, "");
+        let content = std::fs::read(file.path()).unwrap();
+        assert_eq!(content.len(), 3 * ALL);
+        assert!(content[ALL..].chunks(PAGE).all(|page| page[7] == 5), "what was stored is there");
+    }
+    let Some(file) = open() else { return };
+    // As LMDB does: a mapping of what the file may ever be.
+    let memory = try_map(&file, 0..64 * ALL, BOTH).expect("longer than the file");
+    assert!(is_managed());
+    let sum = |memory: &[u8]| memory.iter().step_by(PAGE).map(|&b| u64::from(b)).sum::<u64>();
+    assert_eq!(sum(&memory[..ALL]), 0);
+    if std::env::var(launch::ENV_FAULTS).is_ok_and(|faults| faults == "thread") {
+        assert_eq!(load(memory, 2 * ALL), None, "beyond the end");
+    }
+    let page = [3; PAGE];
+    (ALL / PAGE..2 * ALL / PAGE).for_each(|n| file.write_all_at(&page, (n * PAGE) as u64).unwrap());
+    assert_eq!(sum(&memory[ALL..2 * ALL]), 3 * PAGES as u64, "loads see what was written");
+    file.set_len(3 * ALL as u64).unwrap();
+    assert_eq!(memory[2 * ALL], 0);
+    memory[ALL..3 * ALL].chunks_mut(PAGE).for_each(|page| page[7] = 5);
+    let mut read = [0; 8];
+    file.read_exact_at(&mut read, 2 * ALL as u64).unwrap();
+    assert_eq!(read, [0, 0, 0, 0, 0, 0, 0, 5], "reads see what was stored");
+    unmap(memory);
+    assert!(!is_managed());
+}
+
+#[test]
+fn a_file_is_mapped_again_longer_for_writing_and_where_it_was_unmapped() {
+    let name = "files::a_file_is_mapped_again_longer_for_writing_and_where_it_was_unmapped";
+    if let Some((file, said)) = parent(name) {
+        assert_eq!(said, "");
+        let content = std::fs::read(file.path()).unwrap();
+        return assert_eq!((content[1], content[ALL + 1]), (4, 5));
+    }
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let reader = File::open(path).unwrap();
+    let first = try_map(&reader, 0..ALL / 2, READ).unwrap();
+    let file = open().unwrap();
+    file.set_len(2 * ALL as u64).unwrap();
+    let all = try_map(&file, 0..2 * ALL, BOTH).expect("longer, and for writing");
+    assert_eq!(all.as_ptr(), first.as_ptr(), "there is one");
+    all[1] = 4;
+    all[ALL + 1] = 5;
+    let (start, no) = (all.as_mut_ptr().cast::<libc::c_void>(), libc::MAP_FAILED);
+    // SAFETY: parts of this test's mapping, which is not used as a slice again.
+    unsafe {
+        assert_eq!(libc::munmap(start.byte_add(ALL / 2), ALL / 2), 0);
+        let again = try_map(&file, ALL / 2..ALL, BOTH).expect("it was unmapped");
+        again[0] = 6;
+        unmap(again);
+        assert_eq!(libc::munmap(start.byte_add(ALL), ALL), 0);
+        // Of two mappings of what is left one goes.
+        assert_eq!(libc::munmap(start, ALL / 2), 0);
+        assert_eq!(libc::mremap(start, ALL / 2, ALL, 0), start);
+        assert_eq!(libc::mremap(start, ALL, ALL / 4, 0), start);
+        assert_eq!(libc::mremap(start, ALL / 4, 1 << 40, libc::MREMAP_MAYMOVE), no);
+        assert_eq!(libc::munmap(start, ALL / 4), 0);
+    }
+    assert!(!is_managed());
+}
+
+#[test]
+fn threads_that_map_a_file_and_unmap_it_do_not_meet() {
+    let name = "files::threads_that_map_a_file_and_unmap_it_do_not_meet";
+    if let Some((file, said)) = parent(name) {
+        assert_eq!(said, "");
+        let content = std::fs::read(file.path()).unwrap();
+        return assert!((0..4).all(|n| content[n * PAGE] == 25), "every store is there");
+    }
+    let Some(file) = open() else { return };
+    let rounds = |nth: usize| {
+        for round in 1..=25 {
+            let memory = try_map(&file, 0..ALL, BOTH).expect("its end is waited for");
+            assert_eq!(memory[nth * PAGE], round - 1);
+            memory[nth * PAGE] = round;
+            unmap(memory);
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|nth| _ = scope.spawn(move || rounds(nth))));
+}
+
+#[test]
+fn processes_that_only_read_share_a_file() {
+    let name = "files::processes_that_only_read_share_a_file";
+    if let Some((_, said)) = parent(name) {
+        return assert!(
+            said.contains("again, for writing: Address already in use"),
+            "the writer is told: {said}"
+        );
+    }
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let reader = File::open(&path).unwrap();
+    let memory = try_map(&reader, 0..ALL, READ).unwrap();
+    if std::env::var_os("MGLRU_PRELOAD_TEST_SECOND").is_some() {
+        assert!(is_managed());
+        assert!(try_map(&open().unwrap(), 0..ALL, BOTH).is_none(), "others read");
+        return unmap(memory);
+    }
+    let mut second = child(name, Path::new(&path));
+    let second = second.env("MGLRU_PRELOAD_TEST_SECOND", "1").output().unwrap();
+    assert!(second.status.success(), "{}", String::from_utf8_lossy(&second.stderr));
+    eprint!("{}", String::from_utf8_lossy(&second.stderr));
+    let memory_again = try_map(&open().unwrap(), 0..ALL, BOTH).expect("the other is gone");
+    memory_again[0] = 1;
+    unmap(memory_again);
+    unmap(memory);
 }
 
 #[test]

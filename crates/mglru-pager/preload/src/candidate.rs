@@ -1,0 +1,54 @@
+//! Which files can be managed.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use crate::claim::Key;
+
+/// File systems whose files are memory: nothing is won, and processes share them.
+const IN_MEMORY: [i64; 3] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC, 0x8584_58f6];
+
+/// A regular file on a disk with a name and content: its key and length.
+pub fn candidate(file: &File) -> Option<(Key, usize)> {
+    let meta = file.metadata().ok()?;
+    let eligible = meta.is_file() && meta.nlink() > 0 && meta.len() > 0 && !is_in_memory(file);
+    eligible.then(|| ((meta.dev(), meta.ino()), meta.len() as usize))
+}
+
+fn is_in_memory(file: &File) -> bool {
+    // SAFETY: any bytes are a value of the structure, which the call fills.
+    let (done, found) = unsafe {
+        let mut found: libc::statfs = std::mem::zeroed();
+        (libc::fstatfs(file.as_raw_fd(), &mut found), found)
+    };
+    done == 0 && IN_MEMORY.contains(&found.f_type)
+}
+
+/// Is the file open to be written?
+pub fn is_writable(file: &File) -> bool {
+    // SAFETY: takes numbers.
+    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
+    flags != -1 && flags & libc::O_ACCMODE == libc::O_RDWR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_on_disk_are_candidates_and_memory_is_not() {
+        match tempfile::NamedTempFile::new_in("/dev/shm") {
+            Ok(memory) => {
+                memory.as_file().set_len(4096).unwrap();
+                assert_eq!(candidate(memory.as_file()), None);
+            }
+            Err(_) => println!("skipped: no /dev/shm here"),
+        }
+        let disk = tempfile::NamedTempFile::new_in(".").unwrap();
+        assert_eq!(candidate(disk.as_file()), None, "it is empty");
+        disk.as_file().set_len(5).unwrap();
+        assert!(candidate(disk.as_file()).is_some_and(|(_, len)| len == 5));
+        assert!(is_writable(disk.as_file()) && !is_writable(&File::open(disk.path()).unwrap()));
+    }
+}

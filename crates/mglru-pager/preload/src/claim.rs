@@ -1,0 +1,91 @@
+//! Which process manages a file. Each has its own copy of what is in memory: one that stores has to
+//! be alone, those that only read need not.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+/// A file: device and inode.
+pub type Key = (u64, u64);
+
+/// Names that are taken: they end with the process, however it ends.
+pub struct Claim(Vec<UnixListener>);
+
+impl Claim {
+    /// Of a file, to read it or to write it too.
+    ///
+    /// # Errors
+    /// Another process has it, and one of the two writes.
+    pub fn new(key: Key, writable: bool) -> io::Result<Self> {
+        let mut claim = Self(Vec::new());
+        if writable { claim.be_writer(key) } else { claim.be_reader(key) }.map(|()| claim)
+    }
+
+    fn be_reader(&mut self, key: Key) -> io::Result<()> {
+        let writer = writer(key);
+        self.take(&own_reader(key), |name| name == writer)
+    }
+
+    /// To write it too, from now on.
+    ///
+    /// # Errors
+    /// Another process has it.
+    pub fn be_writer(&mut self, key: Key) -> io::Result<()> {
+        let (own, readers) = (own_reader(key), readers(key));
+        self.take(&writer(key), |name| name.starts_with(&readers) && name != own)
+    }
+
+    /// Takes a name, unless another one is taken. Of two processes that do this at once neither
+    /// may think it is alone: each takes its own name before it looks.
+    fn take(&mut self, name: &str, clashes: impl Fn(&str) -> bool) -> io::Result<()> {
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        let all = std::fs::read("/proc/net/unix")?;
+        let all = String::from_utf8_lossy(&all);
+        if all.lines().filter_map(|line| line.split_once('@')).any(|(_, name)| clashes(name)) {
+            return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
+        }
+        self.0.push(listener);
+        Ok(())
+    }
+
+    /// In a forked child: the names are the parent's alone.
+    pub fn release(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn writer((device, inode): Key) -> String {
+    format!("mglru-pager/{device:x}/{inode:x}/writer")
+}
+
+fn readers((device, inode): Key) -> String {
+    format!("mglru-pager/{device:x}/{inode:x}/reader/")
+}
+
+fn own_reader(key: Key) -> String {
+    format!("{}{}", readers(key), std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_writes_is_alone_and_readers_are_not() {
+        let key = (u64::from(std::process::id()), 1);
+        // Another process.
+        let other = SocketAddr::from_abstract_name(format!("{}0", readers(key))).unwrap();
+        let other = UnixListener::bind_addr(&other).unwrap();
+        let mut claim = Claim::new(key, false).expect("both read");
+        assert!(claim.be_writer(key).is_err(), "the other reads");
+        drop(other);
+        claim.be_writer(key).expect("its own name is no other's");
+        assert!(Claim::new(key, true).is_err());
+        assert!(Claim::new((key.0, 2), true).is_ok(), "another file");
+        claim.release();
+        let writes = Claim::new(key, true).unwrap();
+        assert!(Claim::new(key, false).is_err(), "somebody writes");
+        drop(writes);
+        assert!(Claim::new(key, false).is_ok());
+    }
+}
