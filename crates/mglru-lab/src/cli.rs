@@ -70,7 +70,7 @@ enum Command {
     /// Inspect a trace or replay it under any policy and size
     #[command(subcommand)]
     Trace(trace::Command),
-    /// Run an unmodified program whose shared file mappings stay within a budget
+    /// Run an unmodified program whose file mappings and heap stay within a budget
     Exec(exec::Args),
     /// Show running pagers and their groups: sizes, faults, refaults, pressure, generations
     Top(top::Args),

@@ -36,6 +36,9 @@ pub enum Backing {
     Heap(Arc<Children>),
     /// A file or whatever the caller made.
     Store(Arc<dyn Store>),
+    /// What a store holds at first; pages that are stored to are the arena's own from then on, and
+    /// go to swap.
+    Copy(Arc<dyn Store>),
 }
 
 /// An arena that is asked for.
@@ -242,9 +245,38 @@ impl Arena {
         })
     }
 
-    /// Swap backs it.
+    /// Swap backs it, as soon as it is stored to.
     pub fn is_anon(&self) -> bool {
         !matches!(self.backing, Backing::Store(_))
+    }
+
+    /// Pages are a store's until they are stored to.
+    pub fn is_copy(&self) -> bool {
+        matches!(self.backing, Backing::Copy(_))
+    }
+
+    /// The store behind it.
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        match &self.backing {
+            Backing::Store(store) | Backing::Copy(store) => Some(store),
+            Backing::Anon | Backing::Heap(_) => None,
+        }
+    }
+
+    /// Where a page comes from that is absent: its store, unless it was stored to and swapped out.
+    pub fn source(&self, page: u32) -> Option<&Arc<dyn Store>> {
+        self.store().filter(|_| !self.is_copy() || self.pages.slot(page) == 0)
+    }
+
+    /// The page was stored to: its content is no store's.
+    pub fn is_own(&self, page: u32) -> bool {
+        self.is_anon() && (!self.is_copy() || self.is_changed(page))
+    }
+
+    /// As [`Self::is_own`], of a copy. The slot is asked for first: who brings a page in frees it
+    /// last.
+    fn is_changed(&self, page: u32) -> bool {
+        self.pages.slot(page) != 0 || self.pages.presence(page) == Presence::Dirty
     }
 
     /// The program's own private memory.
@@ -401,12 +433,12 @@ impl Arena {
 
     /// What serving a page takes that is found so.
     pub fn kind_of(&self, page: u32, presence: Presence) -> Kind {
-        match (presence, &self.backing) {
-            (Presence::Staged, _) => Kind::Limbo,
-            (Presence::Absent, Backing::Store(_)) => Kind::Major,
-            (Presence::Absent, _) if self.pages.slot(page) == 0 => Kind::Minor,
+        match presence {
+            Presence::Staged => Kind::Limbo,
+            Presence::Absent if self.source(page).is_some() => Kind::Major,
+            Presence::Absent if self.pages.slot(page) == 0 => Kind::Minor,
             // What is in the swap file is read, and noted when the read ends.
-            (Presence::Absent, _) => Kind::Zswap,
+            Presence::Absent => Kind::Zswap,
             _ => Kind::Protect,
         }
     }

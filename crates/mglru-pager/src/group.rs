@@ -325,6 +325,37 @@ impl Group {
         self.map_backing(len, Backing::Store(Arc::new(store))).map(MappingMut::new)
     }
 
+    /// A file; stores are the mapping's own, and go to swap.
+    ///
+    /// # Errors
+    /// As [`Self::map`].
+    ///
+    /// # Safety
+    /// As [`Self::map`].
+    #[allow(unsafe_code)]
+    pub unsafe fn map_copy(&self, file: &File) -> Result<MappingMut, PagerError> {
+        let store = FileStore::new(file, false)?;
+        let len = usize_of(store.len())?;
+        // SAFETY: the caller's own promise.
+        unsafe { self.map_store_copy(Arc::new(store), len) }
+    }
+
+    /// As [`Self::map_copy`], of what `store` holds.
+    ///
+    /// # Errors
+    /// As [`Self::map_anon`].
+    ///
+    /// # Safety
+    /// As [`Self::map_store`].
+    #[allow(unsafe_code)]
+    pub unsafe fn map_store_copy(
+        &self,
+        store: Arc<dyn Store>,
+        len: usize,
+    ) -> Result<MappingMut, PagerError> {
+        self.map_backing(len, Backing::Copy(store)).map(MappingMut::new)
+    }
+
     /// Whatever `store` holds; stores to the memory go back to it.
     ///
     /// # Errors

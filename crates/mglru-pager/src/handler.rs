@@ -77,7 +77,7 @@ struct Handler {
 
 /// Bytes of one read at most. Swap is read page by page.
 fn read_bytes(arena: &Arena) -> usize {
-    if arena.is_anon() { PAGE } else { CLUSTER as usize * PAGE }
+    arena.store().map_or(PAGE, |_| CLUSTER as usize * PAGE)
 }
 
 /// Reads of one handler under way at once.

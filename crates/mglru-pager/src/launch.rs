@@ -78,7 +78,7 @@ pub enum LaunchError {
     Io(PathBuf, io::Error),
 }
 
-/// A budget for a program's shared file mappings and its heap.
+/// A budget for a program's file mappings and its heap.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// `memory.max`, bytes.

@@ -165,6 +165,15 @@ impl MappingMut {
         self.mapped.change_store(&range, change)
     }
 
+    /// Where a [copy](crate::Group::map_copy) differs from its file: ranges of bytes that hold all
+    /// that was stored.
+    ///
+    /// # Errors
+    /// The policy thread is gone.
+    pub fn changed_ranges(&self) -> Result<Vec<Range<usize>>, PagerError> {
+        self.mapped.changed()
+    }
+
     /// Gives the addresses of a range of whole pages up for good, after what is dirty there was
     /// written back: they are the caller's to unmap, or to map something else at.
     ///

@@ -184,6 +184,22 @@ impl Mapped {
         self.inner.shared.call(move |policy| policy.cut(id, first, n))?
     }
 
+    /// Where a copy differs from its store, bytes.
+    pub(crate) fn changed(&self) -> Result<Vec<Range<usize>>, PagerError> {
+        let arena = self.arena.clone();
+        // Nothing is swapped out while the policy thread looks.
+        let pages = self.inner.shared.call(move |_| {
+            let all = arena.filled_pages(0..arena.pages.len());
+            all.filter(|&page| arena.is_own(page)).collect::<Vec<_>>()
+        })?;
+        let follow = |a: &u32, b: &u32| a + 1 == *b;
+        let bytes = |run: &[u32]| {
+            let start = run[0] as usize * PAGE;
+            start..(start + run.len() * PAGE).min(self.len)
+        };
+        Ok(pages.chunk_by(follow).map(bytes).collect())
+    }
+
     pub(crate) fn note_used(&self, page: usize) {
         assert!(page < self.arena.pages.len() as usize, "the mapping has no page {page}");
         self.arena.post(Event::Used, page as u32);

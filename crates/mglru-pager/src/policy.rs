@@ -211,7 +211,7 @@ impl Policy {
         if !presence.is_resident() || matches!(before, Slotted::Folio(_)) {
             return;
         }
-        let (kind, memcg) = (attached.kind(), attached.arena.account.memcg);
+        let (kind, memcg) = (attached.kind(page), attached.arena.account.memcg);
         // Of random accesses the first says nothing of a second: the page has to prove itself.
         let recency = attached.arena.access() == Access::Normal;
         let pinned = attached.arena.pages.is_pinned(page);
@@ -233,11 +233,16 @@ impl Policy {
         }
     }
 
-    /// A page became newer than its store, if it has not been written since.
+    /// A page became newer than its store, if it has not been written since. A copy's is another
+    /// page from then on.
     fn dirtied(&mut self, id: u32, page: u32) {
         let attached = self.world.attached(id);
         let dirty = attached.arena.pages.presence(page) == Presence::Dirty;
-        if let (true, Slotted::Folio(folio)) = (dirty, attached.entries.get(page)) {
+        let (true, Slotted::Folio(folio)) = (dirty, attached.entries.get(page)) else { return };
+        if attached.arena.is_copy() && !self.lru.folios()[folio].flags.has(Bit::SWAPBACKED) {
+            self.drop_folio(id, page);
+            self.filled(id, page, true);
+        } else {
             self.lru.set_dirty(folio);
         }
     }

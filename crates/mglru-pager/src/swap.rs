@@ -120,12 +120,16 @@ impl Swap {
         root.uncharge(before.saturating_sub(now));
     }
 
-    /// Finds a place for a page.
+    /// Finds a place for a page; zeros need none.
     pub fn store(&self, page: &[u8], scratch: &mut Vec<u8>) -> Stored {
+        if codec::is_zeros(page) { Stored::Zeros } else { self.keep(page, scratch) }
+    }
+
+    /// Finds a place for a page, whatever it holds.
+    pub fn keep(&self, page: &[u8], scratch: &mut Vec<u8>) -> Stored {
         let packed = self.codec.pack(page, scratch);
         let raw = matches!(packed, Packed::Raw);
         let bytes = match packed {
-            Packed::Zeros => return Stored::Zeros,
             Packed::Small => scratch.as_slice(),
             Packed::Raw => page,
         };

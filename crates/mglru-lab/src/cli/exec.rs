@@ -1,4 +1,4 @@
-//! `mglru exec`: an unmodified program whose shared file mappings and heap stay within a budget.
+//! `mglru exec`: an unmodified program whose file mappings and heap stay within a budget.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

@@ -11,9 +11,10 @@ use mglru_pager::Advice;
 use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
 
-use crate::managed::{Managed, Mapped, any, any_at, say, table};
+use crate::managed::Managed;
 use crate::next::next;
-use crate::{fork, heap, managed, settings};
+use crate::table::{self, Mapped, any, any_at, say, table};
+use crate::{fork, heap, settings};
 
 pub fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.
@@ -25,22 +26,27 @@ pub fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Shared, of a file, long enough: what a page cache would hold. Of those, any that are for data
-/// (processors that can store can load) and may be anywhere; the others are told of, once.
+/// Of a file, long enough: what a page cache would hold. Of those, any that are for data
+/// (processors that can store can load) and may be anywhere; the others are told of, once, but for
+/// a program's code.
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
-    let shared = flags & libc::MAP_TYPE == libc::MAP_SHARED && flags & libc::MAP_ANONYMOUS == 0;
-    if !shared || fd < 0 || own::is_own() || len < settings::least() {
+    let of_file = flags & (libc::MAP_ANONYMOUS | libc::MAP_SYNC) == 0 && fd >= 0;
+    if !of_file || own::is_own() || len < settings::least() {
         return false;
     }
     let data = libc::PROT_READ | libc::PROT_WRITE;
     let plain = prot & data != 0 && prot & !data == 0;
     let anywhere = address.is_null() && flags & libc::MAP_FIXED == 0;
     let other = !(plain && anywhere);
-    if other && !TOLD.swap(true, Ordering::Relaxed) {
+    if other && (plain || !is_private(flags)) && !TOLD.swap(true, Ordering::Relaxed) {
         as_own(|| say(LEFT, &"it is executable, without access, or at an address of its choice"));
     }
     !other
+}
+
+fn is_private(flags: c_int) -> bool {
+    flags & libc::MAP_TYPE == libc::MAP_PRIVATE
 }
 
 /// Stands in for mmap(3).
@@ -55,7 +61,8 @@ pub unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     if concerns(address, len, prot, flags, fd) && offset % 4096 == 0 && offset >= 0 {
         fork::prepare();
-        let mapped = as_own(|| managed::map(fd, offset as usize, len, prot));
+        let range = offset as usize..(offset as usize).saturating_add(len);
+        let mapped = as_own(|| table::map(fd, range, prot, is_private(flags)));
         match mapped {
             Mapped::At(start) => return start.cast(),
             Mapped::No => {}
@@ -66,7 +73,7 @@ pub unsafe extern "C" fn mmap(
         return start;
     }
     if flags & libc::MAP_FIXED != 0 && any_at(&addresses(address, len)) {
-        as_own(|| managed::map_over(&addresses(address, len)));
+        as_own(|| table::map_over(&addresses(address, len)));
     }
     // SAFETY: the caller's own arguments.
     unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) as *mut c_void }
@@ -137,7 +144,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
         }
     }
     let range = addresses(address, len);
-    if any_at(&range) && as_own(|| managed::unmap(&range)) {
+    if any_at(&range) && as_own(|| table::unmap(&range)) {
         return 0;
     }
     // SAFETY: the caller's own arguments.
@@ -173,8 +180,8 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) 
     done.unwrap_or_else(|| unsafe { libc::syscall(libc::SYS_msync, address, len, flags) as c_int })
 }
 
-/// Stands in for madvise(3). A managed file's pages are not dropped on request: they cost only
-/// what the budget gives them.
+/// Stands in for madvise(3). A managed file's pages are not dropped on request, but for what a
+/// private mapping has of its own: they cost only what the budget gives them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_int) -> c_int {
     if heap::at(address).is_some() {
@@ -183,7 +190,9 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_in
         return heap::advice(advice).map_or(0, say) as c_int;
     }
     let done = at(address, |managed| {
+        let range = managed.offsets(addresses(address, len));
         let advice = match advice {
+            libc::MADV_DONTNEED => return status(managed.forget(range)),
             libc::MADV_NORMAL => Advice::Normal,
             libc::MADV_RANDOM => Advice::Random,
             libc::MADV_SEQUENTIAL => Advice::Sequential,
@@ -191,7 +200,6 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_in
             libc::MADV_PAGEOUT => Advice::PageOut,
             _ => return 0,
         };
-        let range = managed.offsets(addresses(address, len));
         status(managed.map.advise_range(advice, range))
     });
     done.unwrap_or_else(|| {

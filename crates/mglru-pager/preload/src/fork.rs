@@ -1,12 +1,14 @@
 //! A forked child has the memory of its parent but not its pager. Managed files appear in it as
-//! they were at the fork, read-only: a store is SIGSEGV rather than lost. Its heap is its own, as
-//! it was at the fork; what was not in memory then its parent brings it.
+//! they were at the fork, read-only: a store is SIGSEGV rather than lost. Private mappings and its
+//! heap are its own, as they were at the fork; what was not in memory of the heap then its parent
+//! brings it.
 
 use std::cell::RefCell;
 use std::os::fd::AsRawFd;
 use std::sync::Once;
 
-use crate::managed::{Locked, table};
+use crate::managed::Managed;
+use crate::table::{Locked, table};
 use crate::{heap, memory};
 
 thread_local! {
@@ -27,35 +29,41 @@ pub fn prepare() {
 }
 
 extern "C" fn before() {
-    let table = table();
+    let mut table = table();
     table.write_back();
+    table.files().iter_mut().for_each(Managed::keep_for_child);
     HELD.with(|held| *held.borrow_mut() = Some(table));
     memory::hold();
 }
 
 extern "C" fn in_parent() {
     memory::release();
-    HELD.with(|held| held.borrow_mut().take());
+    let table = HELD.with(|held| held.borrow_mut().take());
+    table.into_iter().for_each(|mut table| table.files().iter_mut().for_each(Managed::drop_kept));
 }
 
 extern "C" fn in_child() {
     memory::release_in_child();
     heap::abandon();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
-    for managed in table.files() {
-        let (start, fd) = (managed.span().start, managed.file.as_raw_fd());
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        for range in managed.ranges() {
-            let (len, offset) = (range.len(), range.start - start);
-            // SAFETY: the range was the parent's view of this file, which the child did not
-            // inherit.
-            unsafe {
-                let read = libc::PROT_READ;
-                libc::syscall(libc::SYS_mmap, range.start, len, read, flags, fd, offset)
-            };
-        }
-    }
+    table.files().iter().for_each(map_files);
+    table.files().iter_mut().for_each(Managed::drop_kept);
     table.abandon();
+}
+
+/// Maps a file where its parent's view of it was, which the child did not inherit.
+fn map_files(managed: &Managed) {
+    let (start, fd) = (managed.span().start, managed.file.as_raw_fd());
+    let (base, prot, kind) = match managed.copies_from() {
+        None => (0, libc::PROT_READ, libc::MAP_SHARED),
+        Some(from) => (from, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE),
+    };
+    for range in managed.ranges() {
+        let (len, offset, flags) = (range.len(), range.start - start, kind | libc::MAP_FIXED);
+        // SAFETY: nothing is there.
+        unsafe { libc::syscall(libc::SYS_mmap, range.start, len, prot, flags, fd, base + offset) };
+    }
+    managed.restore_kept();
 }
 
 extern "C" fn at_exit() {

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use libc::{c_char, c_int, off_t};
 
-use crate::managed::{Managed, any, table};
+use crate::managed::Managed;
 use crate::next::next;
+use crate::table::{any, table};
 
 type OfDescriptor = unsafe extern "C" fn(c_int, off_t) -> c_int;
 type OfPath = unsafe extern "C" fn(*const c_char, off_t) -> c_int;

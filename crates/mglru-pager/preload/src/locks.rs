@@ -4,8 +4,8 @@
 use libc::{c_int, c_uint, c_void, size_t};
 
 use crate::calls::{addresses, at, set_errno};
-use crate::managed::any;
 use crate::next::next;
+use crate::table::any;
 
 type Lock = unsafe extern "C" fn(*const c_void, size_t) -> c_int;
 type Lock2 = unsafe extern "C" fn(*const c_void, size_t, c_uint) -> c_int;

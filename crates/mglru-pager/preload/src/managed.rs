@@ -1,34 +1,35 @@
-//! The files that are managed, and which of the program's mappings are theirs.
+//! A managed mapping: a file that the program maps shared, once whatever it maps of it, or a
+//! private mapping, each for itself.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut, Range};
-use std::os::fd::{FromRawFd, RawFd};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::Arc;
 
 use libc::c_int;
-use mglru_pager::control::Control;
-use mglru_pager::{FileStore, MappingMut, Pager, PagerError, launch, own};
+use mglru_pager::{FileStore, MappingMut, PagerError};
 
 use crate::calls::{errno, set_errno};
-use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
-use crate::{places, settings};
+use crate::places;
+use crate::snapshot::Snapshot;
+use crate::table::say;
 
 const PAGE: usize = 4096;
-/// Address space for a file at least, so that it may grow, bytes.
-const ROOM: usize = 1 << 30;
 
-/// A managed file.
+/// What a mapping is of its file.
+pub enum Kind {
+    /// The file itself, all of it: what the program maps are ranges of that.
+    Shared(Key, Claim),
+    /// A copy of a part of it, from this offset on.
+    Private(usize),
+}
+
+/// A managed mapping.
 pub struct Managed {
-    key: Key,
-    /// All of the file; what the program maps are ranges of it.
+    kind: Kind,
+    /// Its memory.
     pub map: MappingMut,
     /// Open for as long as it is managed.
     pub file: File,
@@ -43,123 +44,84 @@ pub struct Managed {
     ranges: Vec<Range<usize>>,
     /// What it gave up of that while it kept the rest: offsets.
     cut: Vec<Range<usize>>,
-    claim: Claim,
+    /// While the program forks: what the child gets.
+    kept: Option<Snapshot>,
     _place: places::Taken,
 }
 
-/// All that is managed.
-#[derive(Default)]
-pub struct Table {
-    pager: Option<Pager>,
-    control: Option<Control>,
-    files: Vec<Managed>,
-    /// Files that are managed no more, as soon as their stores are written.
-    ending: Vec<Key>,
-}
-
-/// Files managed, so that calls that concern none cost a load.
-static NR_FILES: AtomicUsize = AtomicUsize::new(0);
-static TABLE: Mutex<Table> =
-    Mutex::new(Table { pager: None, control: None, files: Vec::new(), ending: Vec::new() });
-/// A file's end is over.
-static ENDED: Condvar = Condvar::new();
-
-thread_local! {
-    /// The thread has the table, or waits for it.
-    static HOLDS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The table, locked.
-pub struct Locked {
-    /// Let go of before its mark is taken away.
-    table: MutexGuard<'static, Table>,
-    _mark: Mark,
-}
-
-struct Mark;
-
-impl Drop for Mark {
-    fn drop(&mut self) {
-        HOLDS.set(false);
-    }
-}
-
-impl Deref for Locked {
-    type Target = Table;
-
-    fn deref(&self) -> &Table {
-        &self.table
-    }
-}
-
-impl DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Table {
-        &mut self.table
-    }
-}
-
-/// Locks the table. Nothing that ends a pager may happen under the lock: it would ask again.
-pub fn table() -> Locked {
-    HOLDS.set(true);
-    let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    Locked { table, _mark: Mark }
-}
-
-/// Maps a range of a file. The descriptor stays the caller's.
-pub fn map(fd: RawFd, offset: usize, len: usize, prot: c_int) -> Mapped {
-    // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
-    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
-    let Some(known) = candidate(&file) else { return Mapped::No };
-    let Locked { table, _mark } = table();
-    let ended = ENDED.wait_while(table, |table| table.ending.contains(&known.0));
-    let mut table = ended.unwrap_or_else(PoisonError::into_inner);
-    table.map(&file, known, offset..offset + len, prot)
-}
-
-/// The program unmapped a range. False: not all of it is a managed file's, and the kernel is to be
-/// told.
-pub fn unmap(range: &Range<usize>) -> bool {
-    give_up(range, false)
-}
-
-/// The program is about to map something else over a range.
-pub fn map_over(range: &Range<usize>) {
-    give_up(range, true);
-}
-
-fn give_up(range: &Range<usize>, over: bool) -> bool {
-    let (kept, gone) = table().give_up(range, over);
-    let keys: Vec<Key> = gone.iter().map(|managed| managed.key).collect();
-    drop(gone);
-    if !keys.is_empty() {
-        table().ending.retain(|key| !keys.contains(key));
-        ENDED.notify_all();
-    }
-    kept
-}
-
-/// May the call concern a managed file? Not if there is none, nor if the pager makes the call, nor
-/// in a signal handler that came upon its thread in another call: it would wait for itself.
-pub fn any() -> bool {
-    NR_FILES.load(Ordering::Acquire) > 0 && !own::is_own() && !HOLDS.get()
-}
-
-/// May some of a range of addresses be a managed file's?
-pub fn any_at(range: &Range<usize>) -> bool {
-    any() && places::meet(range)
-}
-
-/// What became of a mapping that could be managed.
-pub enum Mapped {
-    /// It is, at this address.
-    At(*mut u8),
-    /// It is the kernel's.
-    No,
-    /// It cannot be: errno.
-    Refused(c_int),
-}
-
 impl Managed {
+    /// Of which the program has mapped nothing yet.
+    pub fn new(
+        kind: Kind,
+        map: MappingMut,
+        file: File,
+        store: Arc<FileStore>,
+        writable: bool,
+    ) -> Self {
+        let _place = places::take(&span_of(&map));
+        let (locked, ranges, cut) = (BTreeSet::new(), Vec::new(), Vec::new());
+        let (stores, kept) = (true, None);
+        Self { kind, map, file, store, writable, stores, locked, ranges, cut, kept, _place }
+    }
+
+    /// The file whose only mapping this is.
+    pub fn key(&self) -> Option<Key> {
+        match self.kind {
+            Kind::Shared(key, _) => Some(key),
+            Kind::Private(_) => None,
+        }
+    }
+
+    /// Where in its file a copy begins.
+    pub fn copies_from(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Shared(..) => None,
+            Kind::Private(offset) => Some(offset),
+        }
+    }
+
+    /// The program maps a range of offsets: where it is. `None`: it is not free.
+    pub fn add(&mut self, offsets: Range<usize>, prot: c_int) -> Option<*mut u8> {
+        if offsets.end > self.map.len().next_multiple_of(PAGE) || self.is_cut(&offsets) {
+            return None;
+        }
+        self.protect_for(prot);
+        let start = self.span().start;
+        self.ranges.push(start + offsets.start..start + offsets.end.next_multiple_of(PAGE));
+        Some((start + offsets.start) as *mut u8)
+    }
+
+    /// Before a fork: keeps what a copy has of its own.
+    pub fn keep_for_child(&mut self) {
+        if self.copies_from().is_some() {
+            match Snapshot::take(&self.map) {
+                Ok(kept) => self.kept = Some(kept),
+                Err(error) => say("a child's private mapping is as its file", &error),
+            }
+        }
+    }
+
+    /// After it.
+    pub fn drop_kept(&mut self) {
+        self.kept = None;
+    }
+
+    /// In the child, where the file is mapped by now.
+    pub fn restore_kept(&self) {
+        let mapped: Vec<_> = self.ranges.iter().map(|range| self.offsets(range.clone())).collect();
+        if let Some(kept) = &self.kept {
+            // SAFETY: the child's own mapping, just made.
+            unsafe { kept.restore(self.span().start as *mut u8, &mapped) };
+        }
+    }
+
+    /// In a forked child: the file is its parent's.
+    pub fn release_claim(&mut self) {
+        if let Kind::Shared(_, claim) = &mut self.kind {
+            claim.release();
+        }
+    }
+
     /// Its addresses.
     pub fn span(&self) -> Range<usize> {
         span_of(&self.map)
@@ -194,9 +156,9 @@ impl Managed {
     }
 
     /// What was mapped to be read is mapped to be written too.
-    fn allow_writes(&mut self, file: &File, writable: bool) -> io::Result<()> {
-        if writable && !self.writable {
-            self.claim.be_writer(self.key)?;
+    pub fn allow_writes(&mut self, file: &File, writable: bool) -> io::Result<()> {
+        if let (true, Kind::Shared(key, claim)) = (writable && !self.writable, &mut self.kind) {
+            claim.be_writer(*key)?;
             self.store.allow_writes(file)?;
             self.writable = true;
         }
@@ -210,7 +172,7 @@ impl Managed {
     /// One of the program's mappings goes, or a part of one: of those that share addresses it is
     /// the one that fits. The addresses stay, and may be mapped again, for as long as anything of
     /// the file is mapped.
-    fn shrink(&mut self, addresses: &Range<usize>) {
+    pub fn shrink(&mut self, addresses: &Range<usize>) {
         let mut parts = vec![addresses.clone()];
         while let Some(part) = parts.pop() {
             let of = |fits: &dyn Fn(&Range<usize>) -> bool| self.ranges.iter().position(fits);
@@ -221,27 +183,37 @@ impl Managed {
             self.ranges.extend(without(&range, &part));
             parts.extend(without(&part, &range));
         }
-        self.unlock_unmapped(addresses);
+        self.let_go(addresses);
     }
 
-    /// Locks end with the last mapping of a page.
-    fn unlock_unmapped(&mut self, addresses: &Range<usize>) {
+    /// Locks end with the last mapping of a page, and so does what is a copy's own.
+    fn let_go(&mut self, addresses: &Range<usize>) {
         let mut parts = vec![addresses.clone()];
         for range in &self.ranges {
             parts = parts.iter().flat_map(|part| without(part, range)).collect();
         }
         for part in parts {
-            if let Err(error) = self.unlock(self.offsets(part)) {
-                say("what was locked and unmapped stays locked", &error);
+            let offsets = self.offsets(part);
+            let unlocked = self.unlock(offsets.clone());
+            if let Err(error) = unlocked.and_then(|()| self.forget(offsets)) {
+                say("what was unmapped stays in memory", &error);
             }
         }
     }
 
+    /// A copy's pages are the file's again.
+    pub fn forget(&mut self, offsets: Range<usize>) -> Result<(), PagerError> {
+        match self.kind {
+            Kind::Shared(..) => Ok(()),
+            Kind::Private(_) => self.map.discard_range(offsets),
+        }
+    }
+
     /// Part of its addresses becomes something else's.
-    fn lose(&mut self, addresses: &Range<usize>) {
+    pub fn lose(&mut self, addresses: &Range<usize>) {
         let ranges = std::mem::take(&mut self.ranges);
         self.ranges = ranges.iter().flat_map(|range| without(range, addresses)).collect();
-        self.unlock_unmapped(addresses);
+        self.let_go(addresses);
         let offsets = self.offsets(addresses.clone());
         // SAFETY: the program gave the addresses up.
         if let Err(error) = unsafe { self.map.cut_range(offsets.clone()) } {
@@ -321,177 +293,6 @@ impl Managed {
     }
 }
 
-impl Table {
-    fn map(
-        &mut self,
-        file: &File,
-        (key, bytes): (Key, usize),
-        range: Range<usize>,
-        prot: c_int,
-    ) -> Mapped {
-        let writable = is_writable(file);
-        let at = match self.files.iter().position(|managed| managed.key == key) {
-            Some(at) => at,
-            None => match self.manage(file, key, writable, range.end.max(bytes)) {
-                Ok(at) => at,
-                Err(refused) => return refused,
-            },
-        };
-        let managed = &mut self.files[at];
-        if range.end > managed.map.len() || managed.is_cut(&range) {
-            let what = "a managed file was mapped again, far longer or where something else is now";
-            return busy(what, &io::Error::from_raw_os_error(libc::EBUSY));
-        }
-        if let Err(error) = managed.allow_writes(file, writable) {
-            return busy("a managed file was mapped again, for writing", &error);
-        }
-        managed.protect_for(prot);
-        let start = managed.span().start;
-        managed.ranges.push(start + range.start..start + range.end.next_multiple_of(PAGE));
-        Mapped::At((start + range.start) as *mut u8)
-    }
-
-    fn manage(
-        &mut self,
-        file: &File,
-        key: Key,
-        writable: bool,
-        needed: usize,
-    ) -> Result<usize, Mapped> {
-        let claim = Claim::new(key, writable).map_err(|error| {
-            busy("another process manages a file that was to be mapped", &error)
-        })?;
-        let (map, store) = self.open(file, writable, needed).map_err(|error| {
-            say(launch::LEFT, &error);
-            Mapped::No
-        })?;
-        let file = file.try_clone().map_err(|_| Mapped::No)?;
-        let place = places::take(&span_of(&map));
-        self.files.push(Managed {
-            key,
-            map,
-            file,
-            store,
-            writable,
-            stores: true,
-            locked: BTreeSet::new(),
-            ranges: Vec::new(),
-            cut: Vec::new(),
-            claim,
-            _place: place,
-        });
-        NR_FILES.store(self.files.len(), Ordering::Release);
-        Ok(self.files.len() - 1)
-    }
-
-    /// The pager of this process.
-    pub fn pager(&mut self) -> Result<Pager, PagerError> {
-        match &self.pager {
-            Some(pager) => Ok(pager.clone()),
-            None => {
-                let pager = settings::open()?;
-                self.control = settings::control().and_then(|path| offer(&pager, &path));
-                Ok(self.pager.insert(pager).clone())
-            }
-        }
-    }
-
-    /// Maps a file with room to grow beyond the `needed` bytes.
-    fn open(
-        &mut self,
-        file: &File,
-        writable: bool,
-        needed: usize,
-    ) -> Result<(MappingMut, Arc<FileStore>), PagerError> {
-        let root = self.pager()?.root();
-        let store = Arc::new(FileStore::new(file, writable)?);
-        let len = store.len() as usize;
-        let map = |room: usize| {
-            // SAFETY: the program may change the file by system calls, which `calls` accounts for,
-            // and borrows from it as C does.
-            unsafe { root.map_store_with_room(store.clone(), len, room) }
-        };
-        let exact = needed.next_multiple_of(PAGE);
-        let map = map(exact.saturating_mul(2).max(ROOM)).or_else(|_| map(exact))?;
-        Ok((map, store))
-    }
-
-    /// The file that an address is of.
-    pub fn at(&mut self, address: usize) -> Option<&mut Managed> {
-        self.files.iter_mut().find(|managed| managed.span().contains(&address))
-    }
-
-    /// The file that a descriptor is of.
-    pub fn of(&mut self, fd: RawFd) -> Option<&mut Managed> {
-        // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
-        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
-        self.known(&file.metadata().ok()?)
-    }
-
-    /// The file that has a name.
-    pub fn of_path(&mut self, path: &Path) -> Option<&mut Managed> {
-        self.known(&std::fs::metadata(path).ok()?)
-    }
-
-    fn known(&mut self, meta: &Metadata) -> Option<&mut Managed> {
-        let key = (meta.dev(), meta.ino());
-        self.files.iter_mut().find(|managed| managed.key == key)
-    }
-
-    /// The program gave a range up; `over`: something else will be there. Tells whether that needs
-    /// nothing else, and the files that nothing is mapped of any more, to be dropped without the
-    /// lock.
-    fn give_up(&mut self, range: &Range<usize>, over: bool) -> (bool, Vec<Managed>) {
-        let mut kept = false;
-        for managed in &mut self.files {
-            let span = managed.span();
-            let within = span.start <= range.start && range.end <= span.end;
-            if within && !over {
-                managed.shrink(range);
-                kept = true;
-            } else if span.start < range.end && range.start < span.end {
-                managed.lose(range);
-            }
-        }
-        let all = std::mem::take(&mut self.files).into_iter();
-        let (gone, left): (Vec<_>, _) = all.partition(|managed| managed.ranges.is_empty());
-        self.files = left;
-        self.ending.extend(gone.iter().map(|managed| managed.key));
-        NR_FILES.store(self.files.len(), Ordering::Release);
-        (kept, gone)
-    }
-
-    /// Writes everything back. What fails says so: nobody is left to tell.
-    pub fn write_back(&self) {
-        for managed in &self.files {
-            if let Err(error) = managed.map.write_back_range(0..managed.map.len()) {
-                say("stores to a mapped file could not be written", &error);
-            }
-        }
-    }
-
-    /// The process ends.
-    pub fn finish(&self) {
-        self.write_back();
-        self.control.iter().for_each(Control::withdraw);
-    }
-
-    /// Everything that is managed.
-    pub fn files(&self) -> &[Managed] {
-        &self.files
-    }
-
-    /// In a forked child: its pager has no threads. What it held is left where it is.
-    pub fn abandon(&mut self) {
-        if let Some(control) = self.control.take() {
-            control.abandon();
-        }
-        self.files.iter_mut().for_each(|managed| managed.claim.release());
-        std::mem::forget(std::mem::take(self));
-        NR_FILES.store(0, Ordering::Release);
-    }
-}
-
 /// What there is of a range beside another: below it, above it.
 fn without(range: &Range<usize>, other: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let low = range.start..other.start.clamp(range.start, range.end);
@@ -502,45 +303,4 @@ fn without(range: &Range<usize>, other: &Range<usize>) -> impl Iterator<Item = R
 fn span_of(map: &MappingMut) -> Range<usize> {
     let start = map.as_ptr() as usize;
     start..start + map.len().next_multiple_of(PAGE)
-}
-
-/// What cannot be steered runs all the same.
-fn offer(pager: &Pager, path: &Path) -> Option<Control> {
-    let offered = pager.offer(path);
-    offered.inspect_err(|error| say("no socket to steer it by", &error)).ok()
-}
-
-fn busy(what: &str, error: &io::Error) -> Mapped {
-    say(what, error);
-    Mapped::Refused(libc::EBUSY)
-}
-
-pub fn say(what: &str, why: &dyn std::fmt::Display) {
-    eprintln!("mglru exec: {what}: {why}");
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::calls;
-
-    #[test]
-    fn what_is_no_managed_files_does_not_wait_for_the_table() {
-        let (done, is_done) = mpsc::channel();
-        let held = table();
-        NR_FILES.store(1, Ordering::Release);
-        std::thread::spawn(move || {
-            let mut page = [0_u8; 2 * PAGE];
-            let start = page.as_mut_ptr().wrapping_add(page.as_ptr().align_offset(PAGE)).cast();
-            // SAFETY: says of a page of this thread's what is so anyway.
-            done.send(unsafe { calls::madvise(start, PAGE, libc::MADV_NORMAL) })
-        });
-        let answer = is_done.recv_timeout(Duration::from_secs(20));
-        NR_FILES.store(0, Ordering::Release);
-        drop(held);
-        assert_eq!(answer, Ok(0));
-    }
 }

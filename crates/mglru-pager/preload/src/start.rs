@@ -2,7 +2,7 @@
 
 use mglru_pager::own::{self, as_own};
 
-use crate::managed::{say, table};
+use crate::table::{say, table};
 use crate::{fork, heap, settings, signals};
 
 #[used]

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::{CLUSTER, Handler, Touch, Why};
 use crate::account::{Account, Happened, PAGE_COST};
-use crate::arena::{Access, Arena, Backing};
+use crate::arena::{Access, Arena};
 use crate::faults::Kind;
 use crate::pages::{Presence, Slot};
 use crate::store::{Queue, Store};
@@ -67,9 +67,9 @@ impl Handler {
             return self.starve(full, touch);
         }
         arena.wake_policy_if_low();
-        match &arena.backing {
-            Backing::Anon | Backing::Heap(_) => self.missing_anon(&arena, touch),
-            Backing::Store(store) => self.missing_stored(store, touch),
+        match arena.source(touch.page) {
+            Some(store) => self.missing_stored(store, touch),
+            None => self.missing_anon(&arena, touch),
         }
     }
 
@@ -163,11 +163,21 @@ impl Handler {
             Access::Sequential => page..page + CLUSTER,
         };
         let last = window.end.min(end).min(self.arena.pages.len());
-        let after = (page + 1..last).take_while(|&p| self.join(p)).count() as u32;
-        let before = (window.start..page).rev().take_while(|&p| self.join(p)).count() as u32;
+        let after = (page + 1..last).take_while(|&p| self.join_source(p)).count() as u32;
+        let before = (window.start..page).rev().take_while(|&p| self.join_source(p)).count() as u32;
         let joined = u64::from(after + before);
         self.arena.counters.read_around.fetch_add(joined, Ordering::Relaxed);
         page - before..page + 1 + after
+    }
+
+    /// As [`Self::join`], of the pages that come from the store.
+    fn join_source(&mut self, page: u32) -> bool {
+        let joined = self.join(page);
+        let comes = joined && self.arena.source(page).is_some();
+        if joined && !comes {
+            self.installer.give_up(page);
+        }
+        comes
     }
 
     /// Takes a neighbour into the read, if it is absent and there is plenty of room.

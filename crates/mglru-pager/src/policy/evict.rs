@@ -48,7 +48,7 @@ impl World {
         let mut victims = std::mem::take(&mut self.victims);
         // A fault on a locked page waits: no more are locked than is of use.
         for some in order.chunk_by(follow).flat_map(|run| run.chunks(TOGETHER)) {
-            self.lock_victims(batch, some, &mut victims);
+            self.lock_victims(folios, batch, some, &mut victims);
             self.stage_mapped(&mut victims);
             self.protect_dirty(&victims);
             victims.iter_mut().for_each(|victim| self.save(victim));
@@ -62,10 +62,17 @@ impl World {
         self.victims = victims;
     }
 
-    fn lock_victims(&mut self, batch: &mut [Eviction], some: &[Order], victims: &mut Vec<Victim>) {
+    fn lock_victims(
+        &mut self,
+        folios: &Folios,
+        batch: &mut [Eviction],
+        some: &[Order],
+        victims: &mut Vec<Victim>,
+    ) {
         for &([arena, page], nth) in some {
-            let may_write = batch[nth].may_write;
-            match self.lock_victim(arena, page, may_write) {
+            let Eviction { folio, may_write, .. } = batch[nth];
+            let swaps = folios[folio].flags.has(Bit::SWAPBACKED);
+            match self.lock_victim(arena, page, may_write, swaps) {
                 Ok(presence) => {
                     let wrote = presence == Presence::Dirty;
                     let outcome = Outcome::Ready { wrote };
@@ -76,7 +83,13 @@ impl World {
         }
     }
 
-    fn lock_victim(&mut self, id: u32, page: u32, may_write: bool) -> Result<Presence, Outcome> {
+    fn lock_victim(
+        &mut self,
+        id: u32,
+        page: u32,
+        may_write: bool,
+        swaps: bool,
+    ) -> Result<Presence, Outcome> {
         let arena = self.attached(id).arena.clone();
         let Some(presence) = arena.pages.try_lock(page) else { return Err(Outcome::Busy) };
         let unsaved = presence == Presence::Dirty || arena.is_unsaved(page, presence);
@@ -88,7 +101,8 @@ impl World {
         } else if dirty_file {
             self.met_dirty.insert((id, page));
             Outcome::Dirty
-        } else if unsaved && !may_write || !presence.is_resident() {
+        } else if unsaved && !(may_write && swaps) || !presence.is_resident() {
+            // Of a copy's page the first store's event may be on its way.
             Outcome::Busy
         } else if !unsaved && self.swap.is_being_written(arena.pages.slot(page)) {
             // Of a heap's page that was staged twice the first time's end may have come now.
@@ -148,7 +162,12 @@ impl World {
             arena.account.note(Happened::SwapFail);
             return Outcome::NoSwapSlot;
         }
-        match self.swap.store(&self.page, &mut self.scratch) {
+        let stored = match arena.is_copy() {
+            // Without a slot it would be what its store holds.
+            true => self.swap.keep(&self.page, &mut self.scratch),
+            false => self.swap.store(&self.page, &mut self.scratch),
+        };
+        match stored {
             Stored::Zeros => {
                 arena.account.note(Happened::SwpoutZero);
                 arena.account.uncharge_swap();

@@ -42,8 +42,8 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    pub(super) fn kind(&self) -> FolioKind {
-        if self.arena.is_anon() { FolioKind::Anon } else { FolioKind::File }
+    pub(super) fn kind(&self, page: u32) -> FolioKind {
+        if self.arena.is_own(page) { FolioKind::Anon } else { FolioKind::File }
     }
 }
 
@@ -203,7 +203,7 @@ impl Host for World {
             at: Va(at),
             next: Va(at + table),
             mapping_end: Va(end.next_multiple_of(table)),
-            backing: if attached.arena.is_anon() { Backing::Anon } else { Backing::File },
+            backing: attached.arena.store().map_or(Backing::Anon, |_| Backing::File),
             recency: attached.arena.access() != Access::Sequential,
             special: false,
             young: true,

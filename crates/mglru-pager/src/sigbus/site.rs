@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::notes::{Note, Notes};
 use crate::account::PAGE_COST;
-use crate::arena::{Arena, Backing, Event};
+use crate::arena::{Arena, Event};
 use crate::pages::Presence;
 use crate::store::Store;
 use crate::sys::signal::Bus;
@@ -74,10 +74,9 @@ impl Site<'_> {
         if self.arena.account.try_charge(PAGE_COST).is_err() {
             return None;
         }
-        let filled = match &self.arena.backing {
-            Backing::Anon => self.fill_anon(page, store),
-            Backing::Store(from) => self.fill_stored(page, store, &**from),
-            Backing::Heap(_) => None,
+        let filled = match self.arena.source(page) {
+            Some(from) => self.fill_stored(page, store, &**from),
+            None => self.fill_anon(page, store),
         };
         if filled.is_none() {
             self.arena.account.uncharge(PAGE_COST);

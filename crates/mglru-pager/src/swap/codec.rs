@@ -19,8 +19,6 @@ pub enum Codec {
 /// What a page came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
-    /// Nothing but zeros.
-    Zeros,
     /// The scratch holds it.
     Small,
     /// It does not compress.
@@ -30,9 +28,6 @@ pub enum Packed {
 impl Codec {
     /// Compresses a page into `scratch`.
     pub fn pack(self, page: &[u8], scratch: &mut Vec<u8>) -> Packed {
-        if is_zeros(page) {
-            return Packed::Zeros;
-        }
         scratch.resize(PAGE + 512, 0);
         let packed = match self {
             Self::Lz4 => lz4_flex::block::compress_into(page, scratch).ok(),
@@ -62,6 +57,7 @@ impl Codec {
     }
 }
 
-fn is_zeros(page: &[u8]) -> bool {
+/// Nothing but zeros.
+pub fn is_zeros(page: &[u8]) -> bool {
     page.chunks_exact(8).all(|word| word == [0; 8])
 }

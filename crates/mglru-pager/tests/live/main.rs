@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod control;
+mod copies;
 mod durability;
 mod faults;
 mod files;

@@ -4,6 +4,7 @@
 #[path = "../../../tests/support/library.rs"]
 mod built;
 mod files;
+mod private;
 mod signals;
 
 use std::fs::File;

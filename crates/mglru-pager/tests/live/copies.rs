@@ -1,0 +1,85 @@
+//! Copies of files: what is stored to is the mapping's own, the rest the file's.
+
+use crate::stress::{race, verify};
+use crate::{MIB, PAGE, content, file_of, open, page_out, pattern};
+use mglru_pager::{FaultEngine, MappingMut, Pager, PagerOptions, SwapOptions};
+
+const PAGES: usize = 4096;
+
+fn pagers(swap: &SwapOptions) -> impl Iterator<Item = Pager> {
+    [FaultEngine::Thread, FaultEngine::Sigbus].into_iter().filter_map(|engine| {
+        let options = PagerOptions::new().memory_max(6 * MIB as u64).fault_engine(engine);
+        open(options.swap(swap.clone()))
+    })
+}
+
+fn page(map: &MappingMut, page: usize) -> &[u8] {
+    &map[page * PAGE..][..PAGE]
+}
+
+/// The file is `pattern(page, 1)` throughout; of every three pages of the copy one is stored to,
+/// and one becomes zeros.
+fn stored(map: &mut MappingMut) {
+    for (nth, page) in map.chunks_mut(PAGE).enumerate() {
+        match nth % 3 {
+            0 => page.copy_from_slice(&pattern(nth, 2)),
+            1 => page.fill(0),
+            _ => {}
+        }
+    }
+}
+
+fn check(map: &MappingMut) {
+    for nth in 0..PAGES {
+        let expected = match nth % 3 {
+            0 => pattern(nth, 2),
+            1 => vec![0; PAGE],
+            _ => pattern(nth, 1),
+        };
+        assert!(page(map, nth) == expected, "page {nth}");
+    }
+}
+
+#[test]
+fn what_is_stored_to_a_copy_is_its_own() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let small = SwapOptions::in_memory(MIB as u64).with_file(&folder.path().join("swap"), 64 << 20);
+    for pager in pagers(&SwapOptions::in_memory(6 * MIB as u64)).chain(pagers(&small)) {
+        let whole: Vec<u8> = (0..PAGES).flat_map(|page| pattern(page, 1)).collect();
+        let file = file_of(PAGES * PAGE, |_| 0);
+        std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
+        // SAFETY: nobody changes the file.
+        let mut map = unsafe { pager.root().map_copy(&file) }.unwrap();
+        assert_eq!(map.changed_ranges().unwrap(), []);
+        stored(&mut map);
+        check(&map);
+        page_out(&map, 0);
+        check(&map);
+        pager.check().unwrap();
+        let changed = map.changed_ranges().unwrap();
+        assert!(changed.iter().enumerate().all(|(n, range)| range.start == n * 3 * PAGE));
+        assert_eq!(changed.iter().map(|range| range.len()).sum::<usize>(), 2731 * PAGE);
+        let stat = pager.root().stat().unwrap();
+        assert!(stat.get("memory.peak").unwrap() <= 6 * MIB as u64, "{stat:?}");
+        assert!(stat.get("pgsteal_file").unwrap() > 0, "clean pages go as a file's do");
+        map.discard_range(0..3 * PAGE).unwrap();
+        assert!((0..3).all(|nth| page(&map, nth) == pattern(nth, 1)), "they are the file's again");
+        drop(map);
+        assert!(content(&file) == whole, "the file knows nothing of it");
+        assert_eq!(pager.root().stat().unwrap().get("memory.swap.current"), Some(0));
+    }
+}
+
+#[test]
+fn no_store_to_a_copy_is_lost() {
+    for pager in pagers(&SwapOptions::in_memory(6 * MIB as u64)) {
+        let file = file_of(16 * MIB, |_| 0);
+        // SAFETY: nobody else has the file.
+        let mut map = unsafe { pager.root().map_copy(&file) }.unwrap();
+        let root = pager.root();
+        let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+        verify(&map, &expected);
+        pager.check().unwrap();
+        assert!(content(&file).iter().all(|&byte| byte == 0));
+    }
+}
