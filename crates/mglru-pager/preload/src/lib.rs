@@ -6,7 +6,8 @@
 //! within the process: `read` sees what was stored, `write` is seen by loads, `fsync` and `msync`
 //! make both durable. Two shared mappings of one file share their addresses; the file may grow into
 //! what is mapped beyond its end. Processes that only read a file may each manage it, one that
-//! writes it is alone. Files that are memory themselves (tmpfs, POSIX shared memory) are left alone.
+//! writes it is alone. Files that are memory themselves (tmpfs, POSIX shared memory) stay as they
+//! are.
 //!
 //! Not kept, and said so: buffered streams (stdio) on a managed file read and write it behind the
 //! library's back, but may go to and from managed memory; so does a signal handler that comes upon
