@@ -68,6 +68,21 @@ impl Heap {
         }
     }
 
+    /// As [`Self::map`], at a range of the heap's that is the caller's, whatever is there. False: it
+    /// is not the heap's, or the kernel refuses.
+    ///
+    /// # Safety
+    /// Nobody uses what is there.
+    #[allow(unsafe_code)]
+    pub unsafe fn map_over(&self, range: Range<usize>) -> bool {
+        let range = range.start..range.end.next_multiple_of(PAGE);
+        if !self.covers(&range) || range.is_empty() || range.start % PAGE != 0 {
+            return false;
+        }
+        self.region().claim(range.clone());
+        self.open(&range).is_ok()
+    }
+
     fn take(&self, len: usize, hint: Option<usize>) -> Option<Range<usize>> {
         let mut region = self.region();
         let hinted = hint.filter(|at| at % PAGE == 0).and_then(|at| Some(at..at.checked_add(len)?));

@@ -39,6 +39,12 @@ impl Region {
         true
     }
 
+    /// Takes a range, of which parts may be taken already.
+    pub fn claim(&mut self, range: Range<usize>) {
+        self.give(range.clone());
+        self.take_at(range);
+    }
+
     /// Gives a range back, of which parts may be free already.
     pub fn give(&mut self, range: Range<usize>) {
         let Range { mut start, mut end } = range;
@@ -73,6 +79,14 @@ mod tests {
         region.give(0x5000..0x6000);
         region.give(0x1000..0x3000);
         assert_eq!(free(&region), [(0x1000, 0x9000)]);
+    }
+
+    #[test]
+    fn what_is_claimed_is_taken_whatever_it_was() {
+        let mut region = Region::new(0..0x8000);
+        assert!(region.take_at(0x2000..0x4000));
+        region.claim(0x1000..0x6000);
+        assert_eq!(free(&region), [(0, 0x1000), (0x6000, 0x8000)]);
     }
 
     #[test]

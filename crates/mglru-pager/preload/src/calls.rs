@@ -16,6 +16,9 @@ use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
 use crate::{fork, heap, settings};
 
+/// More is in no address space: the kernel says so.
+const MOST: usize = 1 << 47;
+
 pub fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() = errno };
@@ -32,7 +35,7 @@ pub fn errno() -> c_int {
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let of_file = flags & (libc::MAP_ANONYMOUS | libc::MAP_SYNC) == 0 && fd >= 0;
-    if !of_file || own::is_own() || len < settings::least() {
+    if !of_file || own::is_own() || !(settings::least()..MOST).contains(&len) {
         return false;
     }
     let data = libc::PROT_READ | libc::PROT_WRITE;
@@ -61,7 +64,7 @@ pub unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     if concerns(address, len, prot, flags, fd) && offset % 4096 == 0 && offset >= 0 {
         fork::prepare();
-        let range = offset as usize..(offset as usize).saturating_add(len);
+        let range = offset as usize..offset as usize + len;
         let mapped = as_own(|| table::map(fd, range, prot, is_private(flags)));
         match mapped {
             Mapped::At(start) => return start.cast(),

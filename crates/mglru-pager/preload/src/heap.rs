@@ -68,23 +68,51 @@ pub fn bring(range: &Range<usize>) {
     }
 }
 
-/// A mapping like malloc's: private, of nothing, to be read and written, where there is room.
+/// Reservations are longer than what is in use; of these the heap takes what leaves it enough, bytes.
+const LONGEST: usize = RESERVE_BYTES / 8;
+const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+/// A mapping like malloc's: private, of nothing, to be read and written, at once or when the program
+/// opens it; where there is room, or over a part of the heap.
 pub fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int) -> Option<*mut c_void> {
-    const SPECIAL: c_int = libc::MAP_FIXED
-        | libc::MAP_GROWSDOWN
+    const SPECIAL: c_int = libc::MAP_GROWSDOWN
         | libc::MAP_STACK
         | libc::MAP_HUGETLB
-        | libc::MAP_32BIT;
+        | libc::MAP_32BIT
+        | libc::MAP_FIXED_NOREPLACE
+        | libc::MAP_LOCKED;
     let private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE && flags & libc::MAP_ANONYMOUS != 0;
-    let plain = prot == libc::PROT_READ | libc::PROT_WRITE;
-    let fixed = flags & (SPECIAL | libc::MAP_FIXED_NOREPLACE | libc::MAP_LOCKED) != 0;
-    if !private || !plain || fixed || len < crate::settings::least() {
+    let plain = prot == RW || prot == libc::PROT_NONE && len <= LONGEST;
+    if !private || !plain || flags & SPECIAL != 0 {
         return None;
     }
+    let start = match flags & libc::MAP_FIXED {
+        0 => place(address, len)?,
+        _ => over(address, len)?,
+    };
+    if prot != RW {
+        // SAFETY: a new mapping of the caller's.
+        unsafe { libc::syscall(libc::SYS_mprotect, start, len, prot) };
+    }
+    Some(start)
+}
+
+fn place(address: *mut c_void, len: usize) -> Option<*mut c_void> {
     let hint = Some(address as usize).filter(|&hint| hint != 0);
     // A hint elsewhere is the kernel's to follow.
     let heap = heap().filter(|heap| hint.is_none_or(|hint| heap.covers(&(hint..hint))))?;
+    if len < crate::settings::least() {
+        return None;
+    }
     heap.map(len, hint).map(|start| start.cast())
+}
+
+/// What was reserved is opened so, or given up and kept.
+fn over(address: *mut c_void, len: usize) -> Option<*mut c_void> {
+    let heap = at(address)?;
+    // SAFETY: who maps over a range gives up what is there.
+    let mapped = unsafe { heap.map_over(address as usize..(address as usize).checked_add(len)?) };
+    mapped.then_some(address)
 }
 
 /// Makes a mapping of the heap longer or shorter; `None`: there is no room.

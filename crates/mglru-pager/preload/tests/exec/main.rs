@@ -269,6 +269,38 @@ print(kept, resident() // 1024)"
 }
 
 #[test]
+fn what_is_reserved_first_and_opened_later_stays_within_the_budget() {
+    let program = format!(
+        "{RESIDENT}
+import ctypes
+c = ctypes.CDLL(None)
+c.mmap.restype = ctypes.c_void_p
+c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+c.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+c.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+ALL, HALF, PAGE, ANON, FIXED = 96 << 20, 48 << 20, 4096, 0x22, 0x10
+# As InnoDB does: reserved whole, opened by mprotect; as a Java heap: mapped over, and given up so.
+start = c.mmap(None, ALL, 0, ANON | 0x4000, -1, 0)
+assert c.mprotect(start, HALF, 3) == 0
+assert c.mmap(start + HALF, HALF, 3, ANON | FIXED, -1, 0) == start + HALF
+at = lambda n: ctypes.c_uint32.from_address(start + n * PAGE)
+for n in range(ALL // PAGE):
+    at(n).value = n + 1
+kept = all(at(n).value == n + 1 for n in range(ALL // PAGE))
+mib = resident() // 1024
+assert c.mmap(start, HALF, 0, ANON | FIXED | 0x4000, -1, 0) == start
+assert c.mprotect(start, HALF, 3) == 0
+zeros = all(at(n).value == 0 for n in range(0, HALF // PAGE, 7))
+rest = all(at(n).value == n + 1 for n in range(HALF // PAGE, ALL // PAGE))
+print(kept, zeros, rest, c.munmap(start, ALL), mib)"
+    );
+    let Some(said) = python(&program, "serve") else { return };
+    let (right, mib) = said.rsplit_once(' ').unwrap();
+    assert_eq!(right, "True True True 0");
+    assert!(mib.parse::<u32>().unwrap() < 36, "{mib} MiB");
+}
+
+#[test]
 fn forked_children_have_what_their_parent_had() {
     for fork in ["serve", "copy"] {
         let program = "
