@@ -68,8 +68,8 @@ impl Heap {
         }
     }
 
-    /// As [`Self::map`], at a range of the heap's that is the caller's, whatever is there. False: it
-    /// is not the heap's, or the kernel refuses.
+    /// As [`Self::map`], at a range of the heap's that is the caller's, whatever is there. False:
+    /// it is not the heap's, or the kernel refuses.
     ///
     /// # Safety
     /// Nobody uses what is there.

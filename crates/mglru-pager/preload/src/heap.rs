@@ -68,12 +68,12 @@ pub fn bring(range: &Range<usize>) {
     }
 }
 
-/// Reservations are longer than what is in use; of these the heap takes what leaves it enough, bytes.
+/// Reservations are longer than what is in use: the heap takes none that is longer, bytes.
 const LONGEST: usize = RESERVE_BYTES / 8;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// A mapping like malloc's: private, of nothing, to be read and written, at once or when the program
-/// opens it; where there is room, or over a part of the heap.
+/// A mapping like malloc's: private, of nothing, to be read and written, at once or when the
+/// program opens it; where there is room, or over a part of the heap.
 pub fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int) -> Option<*mut c_void> {
     const SPECIAL: c_int = libc::MAP_GROWSDOWN
         | libc::MAP_STACK
