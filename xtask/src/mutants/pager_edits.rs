@@ -14,6 +14,27 @@ pub const EDITS: &[Edit] = &[
         by: &["stress::anonymous_stores_survive_eviction"],
     },
     Edit {
+        says: "a copy's page of zeros is forgotten",
+        file: "policy/evict.rs",
+        text: "match arena.is_copy() {",
+        replacement: "match false {",
+        by: &["copies::what_is_stored_to_a_copy_is_its_own"],
+    },
+    Edit {
+        says: "a copy's neighbours are read over what was stored to them",
+        file: "handler/fill.rs",
+        text: "joined && self.arena.source(page).is_some()",
+        replacement: "joined",
+        by: &["copies::what_is_stored_to_a_copy_is_its_own"],
+    },
+    Edit {
+        says: "what a file grows into is not protected",
+        file: "arena.rs",
+        text: "if self.is_heap() { Ok(()) } else { self.uffd.protect(self.view.pages(first, n)) }",
+        replacement: "{ let _ = n; Ok(()) }",
+        by: &["copies::no_store_to_what_a_file_grew_into_is_lost"],
+    },
+    Edit {
         says: "a page is written back while stores can reach it",
         file: "policy/writeback.rs",
         text: "arena.uffd.protect(arena.view.pages(first, n)).expect(\"an arena's pages\");",

@@ -1,8 +1,11 @@
-//! Copies of files: what is stored to is the mapping's own, the rest the file's.
+//! Copies of files, where what is stored to is the mapping's own and the rest the file's; and files
+//! that grow into their mapping.
+
+use std::sync::Arc;
 
 use crate::stress::{race, verify};
 use crate::{MIB, PAGE, content, file_of, open, page_out, pattern};
-use mglru_pager::{FaultEngine, MappingMut, Pager, PagerOptions, SwapOptions};
+use mglru_pager::{FaultEngine, FileStore, MappingMut, Pager, PagerOptions, SwapOptions};
 
 const PAGES: usize = 4096;
 
@@ -81,5 +84,39 @@ fn no_store_to_a_copy_is_lost() {
         verify(&map, &expected);
         pager.check().unwrap();
         assert!(content(&file).iter().all(|&byte| byte == 0));
+    }
+}
+
+#[test]
+fn no_store_to_what_a_file_grew_into_is_lost() {
+    for pager in pagers(&SwapOptions::default()) {
+        let file = file_of(MIB, |_| 0);
+        let store = Arc::new(FileStore::new(&file, true).unwrap());
+        let (root, room) = (pager.root(), 16 * MIB);
+        let before = root.current();
+        // SAFETY: nobody else has the file.
+        let mut map = unsafe { root.map_store_with_room(store, MIB, room) }.unwrap();
+        file.set_len(room as u64).unwrap();
+        let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
+        verify(&map, &expected);
+        map.flush().unwrap();
+        drop(map);
+        verify(&content(&file), &expected);
+        // The buffers of writes stay, 32 KiB each.
+        let (after, buffers) = (root.current(), 32 << 10);
+        assert_eq!((after - before) % buffers, 0, "all tables are paid back: {before}, {after}");
+    }
+}
+
+#[test]
+fn room_costs_nothing_before_it_is_used() {
+    for pager in pagers(&SwapOptions::default()) {
+        let file = file_of(MIB, |_| 1);
+        let store = Arc::new(FileStore::new(&file, true).unwrap());
+        let root = pager.root();
+        // SAFETY: nobody else has the file.
+        let map = unsafe { root.map_store_with_room(store, MIB, 1 << 40) }.unwrap();
+        assert!(map[..MIB].iter().all(|&byte| byte == 1));
+        assert!(root.current() <= 3 * MIB as u64, "{}", root.current());
     }
 }
