@@ -387,8 +387,7 @@ impl Group {
         len: usize,
         room: usize,
     ) -> Result<MappingMut, PagerError> {
-        let arena = self.attach(room, len, Backing::Store(store), None)?;
-        Mapped::new(self.inner.clone(), arena, room).map(MappingMut::new)
+        self.map_arena(room, len, Backing::Store(store), None).map(MappingMut::new)
     }
 
     /// As [`Self::map_store`], in place of what is mapped at an address, a multiple of 4096.
@@ -409,12 +408,21 @@ impl Group {
             let takes = format!("the multiples of {PAGE} from {PAGE} on");
             return Err(PagerError::OutOfRange { what: "address", got: address as u64, takes });
         }
-        let arena = self.attach(len, len, Backing::Store(store), Some(address))?;
-        Mapped::new(self.inner.clone(), arena, len).map(MappingMut::new)
+        self.map_arena(len, len, Backing::Store(store), Some(address)).map(MappingMut::new)
     }
 
     pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
-        let arena = self.attach(len, len, backing, None)?;
+        self.map_arena(len, len, backing, None)
+    }
+
+    fn map_arena(
+        &self,
+        len: usize,
+        held: usize,
+        backing: Backing,
+        over: Option<usize>,
+    ) -> Result<Mapped, PagerError> {
+        let arena = self.attach(len, held, backing, over)?;
         Mapped::new(self.inner.clone(), arena, len)
     }
 

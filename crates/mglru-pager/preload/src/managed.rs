@@ -271,15 +271,14 @@ impl Managed {
         range: Range<usize>,
         call: impl FnOnce() -> (T, Range<usize>),
     ) -> T {
-        let Self { map, file, store, .. } = self;
+        let Self { map, store, .. } = self;
         let within = |at: usize| at.min(map.len());
         let (range, mut made) = (within(range.start)..within(range.end), None);
         let changed = map.change_store(range, || {
             let (answer, changed) = call();
             made = Some((answer, errno()));
-            if let Ok(meta) = file.metadata() {
-                store.set_len(meta.len());
-            }
+            // A file that does not say is as long as it was.
+            let _ = store.learn_len();
             changed
         });
         let (answer, errno) = match (made, changed) {

@@ -1,13 +1,10 @@
 //! What programs do with files that they also map.
 
 use std::ffi::CString;
-use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::*;
-
-const ALL: usize = PAGES * PAGE;
 
 /// A second file of the test's, beside the managed one; no program maps it.
 fn other() -> File {
@@ -178,21 +175,6 @@ fn parts_of_a_mapping_are_unmapped_and_mapped_over() {
     assert!(other.iter().all(|&b| b == 0x99));
 }
 
-/// Maps as a C program would; `None`: errno tells why not.
-fn try_map(file: &File, range: Range<usize>, prot: i32) -> Option<&'static mut [u8]> {
-    let (none, at) = (std::ptr::null_mut(), range.start as i64);
-    // SAFETY: a new mapping, used by this test alone until it is unmapped.
-    unsafe {
-        let fd = file.as_raw_fd();
-        let start = libc::mmap(none, range.len(), prot, libc::MAP_SHARED, fd, at);
-        let mapped = start != libc::MAP_FAILED;
-        mapped.then(|| std::slice::from_raw_parts_mut(start.cast(), range.len()))
-    }
-}
-
-const READ: i32 = libc::PROT_READ;
-const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
-
 #[test]
 fn a_file_grows_into_a_mapping_that_is_longer() {
     let name = "files::a_file_grows_into_a_mapping_that_is_longer";
@@ -205,7 +187,7 @@ fn a_file_grows_into_a_mapping_that_is_longer() {
     }
     let Some(file) = open() else { return };
     // As LMDB does: a mapping of what the file may ever be.
-    let memory = try_map(&file, 0..64 * ALL, BOTH).expect("longer than the file");
+    let memory = try_map(&file, 0..64 * ALL, BOTH, libc::MAP_SHARED).expect("longer than the file");
     assert!(is_managed());
     let sum = |memory: &[u8]| memory.iter().step_by(PAGE).map(|&b| u64::from(b)).sum::<u64>();
     assert_eq!(sum(&memory[..ALL]), 0);
@@ -235,10 +217,10 @@ fn a_file_is_mapped_again_longer_for_writing_and_where_it_was_unmapped() {
     }
     let Some(path) = std::env::var_os(CHILD) else { return };
     let reader = File::open(path).unwrap();
-    let first = try_map(&reader, 0..ALL / 2, READ).unwrap();
+    let first = try_map(&reader, 0..ALL / 2, READ, libc::MAP_SHARED).unwrap();
     let file = open().unwrap();
     file.set_len(2 * ALL as u64).unwrap();
-    let all = try_map(&file, 0..2 * ALL, BOTH).expect("longer, and for writing");
+    let all = try_map(&file, 0..2 * ALL, BOTH, libc::MAP_SHARED).expect("longer, and for writing");
     assert_eq!(all.as_ptr(), first.as_ptr(), "there is one");
     all[1] = 4;
     all[ALL + 1] = 5;
@@ -246,7 +228,7 @@ fn a_file_is_mapped_again_longer_for_writing_and_where_it_was_unmapped() {
     // SAFETY: parts of this test's mapping, which is not used as a slice again.
     unsafe {
         assert_eq!(libc::munmap(start.byte_add(ALL / 2), ALL / 2), 0);
-        let again = try_map(&file, ALL / 2..ALL, BOTH).expect("it was unmapped");
+        let again = try_map(&file, ALL / 2..ALL, BOTH, libc::MAP_SHARED).expect("it was unmapped");
         again[0] = 6;
         unmap(again);
         assert_eq!(libc::munmap(start.byte_add(ALL), ALL), 0);
@@ -271,7 +253,8 @@ fn threads_that_map_a_file_and_unmap_it_do_not_meet() {
     let Some(file) = open() else { return };
     let rounds = |nth: usize| {
         for round in 1..=25 {
-            let memory = try_map(&file, 0..ALL, BOTH).expect("its end is waited for");
+            let memory =
+                try_map(&file, 0..ALL, BOTH, libc::MAP_SHARED).expect("its end is waited for");
             assert_eq!(memory[nth * PAGE], round - 1);
             memory[nth * PAGE] = round;
             unmap(memory);
@@ -291,17 +274,18 @@ fn processes_that_only_read_share_a_file() {
     }
     let Some(path) = std::env::var_os(CHILD) else { return };
     let reader = File::open(&path).unwrap();
-    let memory = try_map(&reader, 0..ALL, READ).unwrap();
+    let memory = try_map(&reader, 0..ALL, READ, libc::MAP_SHARED).unwrap();
     if std::env::var_os("MGLRU_PRELOAD_TEST_SECOND").is_some() {
         assert!(is_managed());
-        assert!(try_map(&open().unwrap(), 0..ALL, BOTH).is_none(), "others read");
+        assert!(try_map(&open().unwrap(), 0..ALL, BOTH, libc::MAP_SHARED).is_none(), "others read");
         return unmap(memory);
     }
     let mut second = child(name, Path::new(&path));
     let second = second.env("MGLRU_PRELOAD_TEST_SECOND", "1").output().unwrap();
     assert!(second.status.success(), "{}", String::from_utf8_lossy(&second.stderr));
     eprint!("{}", String::from_utf8_lossy(&second.stderr));
-    let memory_again = try_map(&open().unwrap(), 0..ALL, BOTH).expect("the other is gone");
+    let memory_again =
+        try_map(&open().unwrap(), 0..ALL, BOTH, libc::MAP_SHARED).expect("the other is gone");
     memory_again[0] = 1;
     unmap(memory_again);
     unmap(memory);

@@ -9,6 +9,7 @@ mod signals;
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
@@ -20,6 +21,9 @@ use mglru_pager::{launch, probe};
 
 const PAGE: usize = 4096;
 const PAGES: usize = 4096;
+const ALL: usize = PAGES * PAGE;
+const READ: i32 = libc::PROT_READ;
+const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
 const CHILD: &str = "MGLRU_PRELOAD_TEST_FILE";
 
 /// The library, built once.
@@ -57,7 +61,7 @@ fn parent_with(test: &str, faults: &str) -> Option<(tempfile::NamedTempFile, Str
         return None;
     }
     let file = tempfile::NamedTempFile::new_in(".").unwrap();
-    file.as_file().set_len((PAGES * PAGE) as u64).unwrap();
+    file.as_file().set_len(ALL as u64).unwrap();
     let output = child(test, file.path()).env(launch::ENV_FAULTS, faults).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stdout));
@@ -105,13 +109,17 @@ fn open() -> Option<File> {
 
 /// Maps all of it, as a C program would.
 fn map(file: &File) -> &'static mut [u8] {
-    let (prot, len) = (libc::PROT_READ | libc::PROT_WRITE, PAGES * PAGE);
-    let none = std::ptr::null_mut();
-    // SAFETY: a new mapping, used by this test alone until it is unmapped.
+    try_map(file, 0..ALL, BOTH, libc::MAP_SHARED).expect("it is mapped")
+}
+
+/// Maps a range of it; `None`: errno tells why not.
+fn try_map(file: &File, range: Range<usize>, prot: i32, kind: i32) -> Option<&'static mut [u8]> {
+    let (none, fd, at) = (std::ptr::null_mut(), file.as_raw_fd(), range.start as i64);
+    // SAFETY: a new mapping, used by one test alone until it is unmapped.
     unsafe {
-        let start = libc::mmap(none, len, prot, libc::MAP_SHARED, file.as_raw_fd(), 0);
-        assert_ne!(start, libc::MAP_FAILED);
-        std::slice::from_raw_parts_mut(start.cast(), len)
+        let start = libc::mmap(none, range.len(), prot, kind, fd, at);
+        let mapped = start != libc::MAP_FAILED;
+        mapped.then(|| std::slice::from_raw_parts_mut(start.cast(), range.len()))
     }
 }
 

@@ -2,17 +2,8 @@
 
 use super::*;
 
-const ALL: usize = PAGES * PAGE;
-
 fn map_private(file: &File, offset: usize, len: usize, prot: i32) -> &'static mut [u8] {
-    let none = std::ptr::null_mut();
-    // SAFETY: a new mapping, used by this test alone until it is unmapped.
-    unsafe {
-        let (fd, at) = (file.as_raw_fd(), offset as i64);
-        let start = libc::mmap(none, len, prot, libc::MAP_PRIVATE, fd, at);
-        assert_ne!(start, libc::MAP_FAILED);
-        std::slice::from_raw_parts_mut(start.cast(), len)
-    }
+    try_map(file, offset..offset + len, prot, libc::MAP_PRIVATE).expect("it is mapped")
 }
 
 /// The file's pages begin with their number, from 1 on.
@@ -41,8 +32,6 @@ fn is_as_stored(memory: &[u8], first: usize, stored: u32) -> bool {
 fn store(memory: &mut [u8], number: u32) {
     (0..memory.len() / PAGE).step_by(3).for_each(|page| set(memory, page, number));
 }
-
-const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 #[test]
 fn stores_to_a_private_mapping_are_its_own() {
@@ -91,7 +80,7 @@ fn a_private_mapping_for_reading_may_be_opened_for_stores() {
     numbered(&file);
     let shared = map(&file);
     set(shared, 5, 99);
-    let memory = map_private(&file, 0, ALL, libc::PROT_READ);
+    let memory = map_private(&file, 0, ALL, READ);
     assert_eq!(number(memory, 5), 99, "what the shared mapping was told is in the file");
     // SAFETY: this test's own mapping.
     unsafe { assert_eq!(libc::mprotect(memory.as_mut_ptr().cast(), ALL, BOTH), 0) };
