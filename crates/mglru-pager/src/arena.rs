@@ -431,15 +431,17 @@ impl Arena {
         }
     }
 
-    /// What serving a page takes that is found so.
-    pub fn kind_of(&self, page: u32, presence: Presence) -> Kind {
+    /// What serving a page takes that is found so. `None`: it came meanwhile, for another thread,
+    /// or for the same one, which the kernel woke early and which faulted again.
+    pub fn kind_of(&self, page: u32, presence: Presence, write: bool) -> Option<Kind> {
         match presence {
-            Presence::Staged => Kind::Limbo,
-            Presence::Absent if self.source(page).is_some() => Kind::Major,
-            Presence::Absent if self.pages.slot(page) == 0 => Kind::Minor,
+            Presence::Staged => Some(Kind::Limbo),
+            Presence::Absent if self.source(page).is_some() => Some(Kind::Major),
+            Presence::Absent if self.pages.slot(page) == 0 => Some(Kind::Minor),
             // What is in the swap file is read, and noted when the read ends.
-            Presence::Absent => Kind::Zswap,
-            _ => Kind::Protect,
+            Presence::Absent => Some(Kind::Zswap),
+            Presence::Clean if write => Some(Kind::Protect),
+            _ => None,
         }
     }
 

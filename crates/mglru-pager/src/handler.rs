@@ -226,7 +226,7 @@ impl Handler {
     fn touched(&mut self, touch: Touch) {
         let under_way = self.under_way();
         let locked = self.arena.pages.lock_or_wait(touch.page);
-        let kind = locked.map(|presence| self.arena.kind_of(touch.page, presence));
+        let kind = locked.and_then(|found| self.arena.kind_of(touch.page, found, touch.write));
         self.serve_one(touch, locked);
         if let Some(kind) = kind.filter(|_| self.under_way() == under_way) {
             self.served(kind, touch);

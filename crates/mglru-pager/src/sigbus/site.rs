@@ -48,7 +48,7 @@ impl Site<'_> {
         };
         // Who does not say whether it stored, and finds the page there, stored.
         let stored = store.unwrap_or(presence.is_mapped());
-        let kind = self.arena.kind_of(page, presence);
+        let kind = self.arena.kind_of(page, presence, stored);
         let (after, event) = match presence {
             Presence::Absent => match self.fill(page, stored) {
                 Some(filled) => (filled, Some(Event::Filled)),
@@ -61,7 +61,7 @@ impl Site<'_> {
         if self.arena.pages.unlock(page, after) {
             self.arena.ring_handlers();
         }
-        if let Some(event) = event {
+        if let (Some(event), Some(kind)) = (event, kind) {
             self.post(event, page);
             self.arena.account.faults.note(kind, clock::monotonic().saturating_sub(since));
         }

@@ -1,9 +1,11 @@
 //! What comes back is what went.
 
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 use crate::{MIB, PAGE, content, file_of, open, page_out, pager, pattern};
-use mglru_pager::{Advice, Codec, PagerOptions, SwapOptions};
+use mglru_pager::{Advice, Codec, PagerOptions, Store, SwapOptions};
 
 #[test]
 fn anonymous_memory_larger_than_the_budget_keeps_every_byte() {
@@ -167,4 +169,46 @@ fn swapped_pages_come_together_where_they_are_used_in_turn() {
     map.advise(Advice::Random).unwrap();
     assert_eq!(scan(&map, 2), (pages as u64, 0), "not where it was advised against");
     pager.check().unwrap();
+}
+
+/// A store that takes its time.
+struct Slow;
+
+impl Store for Slow {
+    fn read_at(&self, _: u64, out: &mut [u8]) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(50));
+        out.fill(7);
+        Ok(())
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_page_that_two_threads_touch_at_once_is_one_fault() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    // SAFETY: nobody else has the store.
+    let map = unsafe { pager.root().map_store(Arc::new(Slow), MIB) }.unwrap();
+    let start = Barrier::new(2);
+    let touch = || {
+        start.wait();
+        assert_eq!(map[0], 7);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(touch);
+        scope.spawn(touch);
+    });
+    drop(map); // What its handlers did is counted.
+    let faults = pager.root().read("mglru.faults").unwrap();
+    let count = |kind| {
+        let line = faults.lines().find_map(|line| line.strip_prefix(kind)).unwrap();
+        line.split(' ').next().unwrap().parse::<u32>().unwrap()
+    };
+    assert_eq!((count("major "), count("wp ")), (1, 0), "{faults}");
 }
