@@ -1,5 +1,6 @@
-//! What this host offers a booted kernel, and fetching what it lacks. Debian's packages alone are
-//! known; the kernel is unpacked into the user's cache and never installed on the host.
+//! What this host offers a booted kernel and programs under a budget, and fetching what it lacks.
+//! Debian's packages alone are known; the kernel is unpacked into the user's cache and never
+//! installed on the host.
 
 use std::fs;
 use std::io::Write;
@@ -10,8 +11,11 @@ use super::image::{Image, PACKAGE, fetched_root};
 use super::spec::{Accelerator, KernelSpec};
 use super::{accel, guest, programs, qemu};
 
-/// Programs with the packages they are in.
-const PROGRAMS: [(&str, &str); 9] = [
+/// The malloc of programs under a budget.
+const MALLOC: &str = "libjemalloc.so.2";
+
+/// Programs, and a library, with the packages they are in.
+const PROGRAMS: [(&str, &str); 10] = [
     (qemu::PROGRAM, "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -21,6 +25,7 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("memcached", "memcached"),
     ("sysbench", "sysbench"),
     ("mariadbd", "mariadb-server-core"),
+    (MALLOC, "libjemalloc2"),
 ];
 
 /// Something the kernel backend needs.
@@ -60,11 +65,15 @@ pub fn look(boot: bool) -> Vec<Finding> {
 }
 
 fn program((at, (name, package)): (usize, &(&str, &str))) -> Finding {
-    let found = programs::find(name).map(|path| path.display().to_string());
+    let found = find(name).map(|path| path.display().to_string());
     // The first ones boot a guest with a disk; the others are for plans that use them.
     let needed = at < 3;
-    let state = found.map_err(|_| format!("apt-get install {package}"));
+    let state = found.ok_or_else(|| format!("apt-get install {package}"));
     Finding { what: name.to_string(), state, needed }
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    if name == MALLOC { mglru_pager::launch::malloc() } else { programs::find(name).ok() }
 }
 
 /// Installs the programs that are missing and fetches the default kernel.
@@ -72,7 +81,7 @@ fn program((at, (name, package)): (usize, &(&str, &str))) -> Finding {
 /// # Errors
 /// The step that failed, with the last line it said.
 pub fn install() -> Result<(), String> {
-    let missing = PROGRAMS.iter().filter(|(name, _)| programs::find(name).is_err());
+    let missing = PROGRAMS.iter().filter(|(name, _)| find(name).is_none());
     let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
     let no_kernel = Image::of(&KernelSpec::default()).is_err();
     if packages.is_empty() && !no_kernel {
