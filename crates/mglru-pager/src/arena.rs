@@ -55,6 +55,20 @@ pub struct Wanted {
     pub over: Option<usize>,
     /// Who serves its faults.
     pub faults: FaultEngine,
+    /// The kernel's accessed bits are used, if it keeps any.
+    pub kept_bits: bool,
+}
+
+/// How it is known which pages of an arena were used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bits {
+    /// An entry that is present was used since it was last zapped: the kernel itself maps again
+    /// what is used.
+    Entries,
+    /// The kernel keeps accessed bits (`UFFDIO_RWPROTECT`).
+    Kept,
+    /// Of what was staged alone: that it was rescued.
+    Rescues,
 }
 
 /// How an arena will be used.
@@ -206,11 +220,11 @@ impl Arena {
         swap: Arc<Swap>,
         policy: Arc<Wake>,
     ) -> io::Result<Self> {
-        let Wanted { nr_pages, nr_held, backing, over, faults } = wanted;
+        let Wanted { nr_pages, nr_held, backing, over, faults, kept_bits } = wanted;
         let len = nr_pages as usize * PAGE;
         let nr_ready = (nr_held as usize).div_ceil(PER_TABLE);
         let held = len.min(nr_ready * TABLE_SPAN);
-        let engine = engine::of(&backing, faults);
+        let engine = engine::of(&backing, faults, kept_bits);
         let uffd = engine.open()?;
         let Ground { memory, staging, view } = match backing {
             Backing::Heap(_) => Ground::private(len)?,
@@ -282,6 +296,21 @@ impl Arena {
     /// The program's own private memory.
     pub fn is_heap(&self) -> bool {
         self.staging.is_some()
+    }
+
+    /// How it is known which of its pages were used.
+    pub fn bits(&self) -> Bits {
+        match self.is_heap() {
+            false => Bits::Entries,
+            true if self.uffd.keeps_accessed() => Bits::Kept,
+            true => Bits::Rescues,
+        }
+    }
+
+    /// What a page is once it was brought for a store or a load. Where accessed bits are kept
+    /// nothing would tell of its first store.
+    pub fn brought(&self, store: bool) -> Presence {
+        Presence::after(store || self.uffd.keeps_accessed())
     }
 
     /// A staged page whose content is nowhere else.

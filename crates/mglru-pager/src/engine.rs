@@ -76,9 +76,9 @@ pub trait Engine: Send + Sync {
 }
 
 /// The engine of an arena.
-pub fn of(backing: &Backing, faults: FaultEngine) -> Box<dyn Engine> {
+pub fn of(backing: &Backing, faults: FaultEngine, kept_bits: bool) -> Box<dyn Engine> {
     match (backing, faults) {
-        (Backing::Heap(_), _) => Box::new(OneThread),
+        (Backing::Heap(_), _) => Box::new(OneThread { kept_bits }),
         (_, FaultEngine::Thread) => Box::new(Threads),
         (_, FaultEngine::Sigbus) => Box::new(Sigbus::default()),
     }
@@ -100,11 +100,13 @@ impl Engine for Threads {
 }
 
 /// Only one thread may install pages of a heap, whose events it must read first.
-struct OneThread;
+struct OneThread {
+    kept_bits: bool,
+}
 
 impl Engine for OneThread {
     fn open(&self) -> io::Result<Uffd> {
-        Uffd::open_heap()
+        Uffd::open_heap(self.kept_bits)
     }
 
     fn nr_handlers(&self) -> usize {

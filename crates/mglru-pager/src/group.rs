@@ -443,7 +443,8 @@ impl Group {
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
         let nr_held = held.div_ceil(PAGE).min(nr_pages as usize) as u32;
-        let wanted = Wanted { nr_pages, nr_held, backing, over, faults: self.inner.faults };
+        let (faults, kept_bits) = (self.inner.faults, self.inner.kept_bits);
+        let wanted = Wanted { nr_pages, nr_held, backing, over, faults, kept_bits };
         // A group that is full makes room for what a mapping takes from the start.
         let room = MAPPING + held as u64 / TABLES;
         let mut tries = if room < self.account.get(Setting::Max) / 2 { TRIES } else { 0 };

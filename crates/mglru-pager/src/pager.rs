@@ -24,14 +24,15 @@ pub struct PagerOptions {
     policy: Config,
     faults: FaultEngine,
     second_chance: bool,
+    kept_bits: bool,
 }
 
 impl Default for PagerOptions {
     fn default() -> Self {
         let (policy, swap) = (Config::default(), SwapOptions::default());
-        let (faults, second_chance) = (FaultEngine::default(), false);
+        let (faults, second_chance, kept_bits) = (FaultEngine::default(), false, true);
         let (memory_max, memory_high) = (NO_LIMIT, NO_LIMIT);
-        Self { memory_max, memory_high, swap, policy, faults, second_chance }
+        Self { memory_max, memory_high, swap, policy, faults, second_chance, kept_bits }
     }
 }
 
@@ -80,6 +81,13 @@ impl PagerOptions {
         self
     }
 
+    /// False: the accessed bits of a heap are not those that the kernel keeps (Linux 7.3), but what
+    /// older ones tell, to compare with.
+    pub fn kept_bits(mut self, kept_bits: bool) -> Self {
+        self.kept_bits = kept_bits;
+        self
+    }
+
     /// Starts the pager.
     ///
     /// # Errors
@@ -96,7 +104,8 @@ impl PagerOptions {
         let swap = Arc::new(Swap::new(&self.swap)?);
         let (shared, thread) = policy::start(self.policy, root.clone(), swap, self.second_chance)?;
         let thread = Mutex::new(Some(thread));
-        Ok(Pager { inner: Arc::new(Inner { shared, root, thread, faults: self.faults }) })
+        let Self { faults, kept_bits, .. } = self;
+        Ok(Pager { inner: Arc::new(Inner { shared, root, thread, faults, kept_bits }) })
     }
 }
 
@@ -112,6 +121,8 @@ pub struct Inner {
     pub shared: Arc<Shared>,
     /// Who serves faults.
     pub faults: FaultEngine,
+    /// The kernel's accessed bits are used, if it keeps any.
+    pub kept_bits: bool,
     root: Arc<Account>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }

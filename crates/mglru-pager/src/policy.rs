@@ -15,6 +15,7 @@ mod jobs;
 mod pressure;
 pub mod report;
 mod staging;
+mod taken;
 mod world;
 mod writeback;
 
@@ -163,7 +164,7 @@ impl Policy {
     }
 
     fn take_calls(&mut self) {
-        debug_assert!(self.world.zaps.is_empty(), "a call may change what is mapped there");
+        debug_assert!(self.world.taken.is_empty(), "a call may change what is mapped there");
         let calls = std::mem::take(&mut *self.shared.calls());
         for call in calls {
             call(self);

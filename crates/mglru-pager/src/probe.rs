@@ -22,11 +22,15 @@ pub struct Fact {
     pub fix: &'static str,
 }
 
+/// The fact that the kernel keeps accessed bits of heaps. Without it little is lost, and no kernel
+/// before 7.3 has it.
+pub const KEPT_BITS: &str = "accessed bits of heaps (UFFDIO_RWPROTECT)";
+
 /// Looks at everything the pager uses.
 pub fn probe() -> Vec<Fact> {
     let memory =
         [userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), sigbus(), heaps()];
-    memory.into_iter().chain([courtesy(), fuse(), ptrace()]).collect()
+    memory.into_iter().chain([kept_bits(), courtesy(), fuse(), ptrace()]).collect()
 }
 
 fn userfaultfd() -> Fact {
@@ -98,6 +102,15 @@ fn heaps() -> Fact {
         "UFFDIO_MOVE and fork events",
         "without them heaps of programs that fork cannot be managed",
         "needs Linux 6.8; fork events need CAP_SYS_PTRACE",
+    )
+}
+
+fn kept_bits() -> Fact {
+    feature(
+        uffd::FEATURES_RWP,
+        KEPT_BITS,
+        "without them a heap's pages are taken away for a while to learn whether they are used",
+        "needs Linux 7.3",
     )
 }
 

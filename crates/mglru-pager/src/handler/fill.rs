@@ -149,7 +149,9 @@ impl Handler {
     fn read_now(&mut self, store: &Arc<dyn Store>, touch: Touch) {
         let stall = self.stall_here(touch.page);
         match store.read_at(self.arena.offset(touch.page), &mut self.page) {
-            Ok(()) => self.installer.install(touch.page, &self.page, touch.presence()),
+            Ok(()) => {
+                self.installer.install(touch.page, &self.page, self.arena.brought(touch.write))
+            }
             Err(error) => self.installer.failed(touch.page, &error),
         }
         self.end_stall(stall);
@@ -230,7 +232,7 @@ impl Handler {
         }
         let bytes = self.ring.bytes(buffer);
         let at = |page: u32| &bytes[(page - first) as usize * PAGE..][..PAGE];
-        self.installer.install(touch.page, at(touch.page), touch.presence());
+        self.installer.install(touch.page, at(touch.page), self.arena.brought(touch.write));
         for page in (first..first + nr_pages).filter(|&page| page != touch.page) {
             self.installer.install_unmapped(page, at(page));
         }

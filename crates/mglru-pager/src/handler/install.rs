@@ -63,12 +63,16 @@ impl Installer {
 
     /// As [`Self::install`], for a page that never held anything.
     pub(super) fn install_zeros(&mut self, touch: Touch) {
-        let Touch { page, write, .. } = touch;
+        let (page, presence) = (touch.page, self.arena.brought(touch.write));
         self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
-        self.arena.pages.set(page, touch.presence());
+        self.arena.pages.set(page, presence);
         self.arena.post(Event::Filled, page);
-        match self.arena.uffd.copy(self.arena.view.address(page), &self.zeros, !write) {
-            Ok(()) => self.filled(page, touch.presence()),
+        match self.arena.uffd.copy(
+            self.arena.view.address(page),
+            &self.zeros,
+            presence == Presence::Clean,
+        ) {
+            Ok(()) => self.filled(page, presence),
             Err(error) => self.not_installed(page, &error),
         }
     }
@@ -173,12 +177,5 @@ impl Installer {
             std::process::abort();
         }
         Presence::Poisoned
-    }
-}
-
-impl Touch {
-    /// What the page is once it is there.
-    pub(super) fn presence(self) -> Presence {
-        Presence::after(self.write)
     }
 }

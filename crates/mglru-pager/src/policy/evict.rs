@@ -8,8 +8,8 @@
 //!
 //! A store before 2 is in what 3 reads; one after it is made to what 5 reloads.
 //!
-//! A heap's pages are moved to staging instead of 2 and are done with for now; 3 to 5 come when
-//! reclaim meets them again (`staging`).
+//! A heap's pages are moved to staging instead of 2. Where the kernel does not tell which of them
+//! are used they are done with for now; 3 to 5 come when reclaim meets them again (`staging`).
 
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
@@ -32,7 +32,7 @@ type Order = ([u32; 2], usize);
 pub(super) struct Victim {
     arena: u32,
     pub(super) page: u32,
-    presence: Presence,
+    pub(super) presence: Presence,
     /// Its place in the batch.
     nth: usize,
     pub(super) outcome: Outcome,
@@ -96,7 +96,7 @@ impl World {
         let dirty_file = presence == Presence::Dirty && !arena.is_anon();
         let refused = if arena.pages.is_pinned(page) {
             Outcome::Pinned
-        } else if self.second_chance && !arena.is_heap() && self.take_accessed(id, page) {
+        } else if self.second_chance && self.take_accessed(id, page) {
             Outcome::Busy
         } else if dirty_file {
             self.met_dirty.insert((id, page));

@@ -1,16 +1,16 @@
-//! Accessed bits. An entry that is present was used since its run was last zapped; zapping the
-//! run clears the bits, and the kernel itself maps what is used again. Of a heap only this is
-//! known: that a staged page was rescued.
+//! Accessed bits, from wherever an arena's are known ([`Bits`]).
 
 use std::ops::Range;
 
 use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::{FolioId, Folios, LruvecId};
 
+use super::taken::Taken;
 use super::world::{Attached, TABLE, World};
+use crate::arena::{Arena, Bits};
 use crate::pages::Presence;
 use crate::sys::PAGE;
-use crate::sys::memory::zap_all;
+use crate::sys::pagemap::Category;
 use crate::sys::uffd::Span;
 
 impl World {
@@ -32,14 +32,14 @@ impl World {
             return;
         }
         let young = &mut out.young;
-        if attached.arena.is_heap() {
+        let Some(category) = category(&attached.arena) else {
             let used = run.filter(|&page| attached.arena.pages.take_young(page));
             used.for_each(|page| _ = push_young(attached, page, lruvec, folios, young));
             return;
-        }
+        };
         let found = |page| push_young(attached, page, lruvec, folios, young);
-        match self.take_present(attached, run, found) {
-            Some(present) => self.zaps.extend(present.zaps),
+        match self.take_used(attached, category, run, found) {
+            Some(used) => self.taken.add(&attached.arena, used.runs),
             None => out.contended = true,
         }
     }
@@ -54,17 +54,17 @@ impl World {
     ) {
         let [id, page] = folios[folio].owner;
         let attached = self.attached(id);
-        if attached.arena.is_heap() {
+        let Some(category) = category(&attached.arena) else {
             out.referenced = u32::from(attached.arena.pages.take_young(page));
             return;
-        }
+        };
         let run = window_around(page, window.entries, attached.arena.pages.len());
-        if !self.is_present(attached, page) {
+        if !self.is_used(attached, category, page) {
             return;
         }
         let (lruvec, neighbours) = (folios[folio].lruvec, &mut out.neighbours);
         // What is young already keeps its entry, and its bit for the next walk.
-        let present = self.take_present(attached, run.clone(), |near| {
+        let used = self.take_used(attached, category, run.clone(), |near| {
             let there = || {
                 let folio = attached.entries.folio(near);
                 folio.is_some_and(|folio| folios[folio].flags.generation() == window.youngest)
@@ -72,80 +72,85 @@ impl World {
             near == page || !there() && push_young(attached, near, lruvec, folios, neighbours)
         });
         out.referenced = 1;
-        let present = present.unwrap_or(Present { n: 1, zaps: Vec::new() });
+        let used = used.unwrap_or(Used { n: 1, runs: Vec::new() });
         let resident = |page: &u32| attached.entries.folio(*page).is_some();
         let entries = run.filter(resident).count() as u32;
         let at = Va(attached.arena.offset(page - page % TABLE));
-        out.around.push(Around { mm: attached.mm, at, entries, young: present.n });
-        self.zaps.extend(present.zaps);
-    }
-
-    /// Zaps what was taken since the last time, at once: each zap interrupts the processors that
-    /// run the program. Before anything else may happen to the pages' addresses.
-    pub(super) fn zap_taken(&mut self) {
-        zap_all(&self.zaps).expect("arenas' pages");
-        self.zaps.clear();
+        out.around.push(Around { mm: attached.mm, at, entries, young: used.n });
+        let arena = attached.arena.clone();
+        self.taken.add(&arena, used.runs);
     }
 
     /// Takes the accessed bit of one page, and of no other.
     pub(super) fn take_accessed(&self, id: u32, page: u32) -> bool {
         let attached = self.attached(id);
-        let present = self.is_present(attached, page);
-        if present {
-            let view = &attached.arena.view;
-            view.zap(view.pages(page, 1)).expect("an arena's page");
+        let Some(category) = category(&attached.arena) else { return false };
+        let used = self.is_used(attached, category, page);
+        if used {
+            let mut taken = Taken::default();
+            taken.add(&attached.arena, vec![attached.arena.view.pages(page, 1)]);
+            taken.clear();
         }
-        present
+        used
     }
 
-    fn is_present(&self, attached: &Attached, page: u32) -> bool {
+    fn is_used(&self, attached: &Attached, category: Category, page: u32) -> bool {
         let span = attached.arena.view.pages(page, 1);
-        let mut present = false;
-        let scan = self.pagemap.present(span.start..span.start + span.len, |_| present = true);
-        scan.is_ok() && present && !self.zaps.iter().any(|taken| holds(taken, span.start))
+        let mut used = false;
+        let scan = self.pagemap.find(category, span.start..span.end(), |_| used = true);
+        scan.is_ok() && used && self.taken.near(&(span.start..span.end())).is_empty()
     }
 
-    /// Calls `found` for each present page of the run; those that it takes are to be zapped, with
-    /// what is not present between them. `None`: the kernel did not say.
-    fn take_present(
+    /// Calls `found` for each used page of the run; the bits of those that it takes are to be
+    /// cleared, with what is not used between them. `None`: the kernel did not say.
+    fn take_used(
         &self,
         attached: &Attached,
+        category: Category,
         run: Range<u32>,
         mut found: impl FnMut(u32) -> bool,
-    ) -> Option<Present> {
+    ) -> Option<Used> {
         let view = &attached.arena.view;
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
         let (mut n, mut runs) = (0, Runs { exact: view.is_cut(), ..Runs::default() });
         let addresses = view.address(run.start)..view.address(run.end);
-        let near = |taken: &&Span| taken.start < addresses.end && addresses.start < taken.end();
-        let taken: Vec<Span> = self.zaps.iter().filter(near).copied().collect();
+        let taken = self.taken.near(&addresses);
         let is_new = |page: u32| !taken.iter().any(|taken| holds(taken, view.address(page)));
-        let scan = self.pagemap.present(addresses.clone(), |span| {
+        let scan = self.pagemap.find(category, addresses, |span| {
             let pages = page_of(span.start)..page_of(span.end);
             let pages = pages.filter(|&page| attached.arena.pages.presence(page) != Presence::Gone);
             let pages = pages.filter(|&page| is_new(page)).inspect(|_| n += 1);
             pages.for_each(|page| if found(page) { runs.take(page) } else { runs.spare() });
         });
         scan.ok()?;
-        let zaps = runs.taken.iter().map(|hit| view.pages(hit.start, hit.len() as u32)).collect();
-        Some(Present { n, zaps })
+        let runs = runs.taken.iter().map(|hit| view.pages(hit.start, hit.len() as u32)).collect();
+        Some(Used { n, runs })
     }
 }
 
 /// What a scan found.
-struct Present {
-    /// Present pages.
+struct Used {
+    /// Used pages.
     n: u32,
     /// What of them was taken.
-    zaps: Vec<Span>,
+    runs: Vec<Span>,
+}
+
+/// What a scan for an arena's used pages looks for, if one tells.
+fn category(arena: &Arena) -> Option<Category> {
+    match arena.bits() {
+        Bits::Entries => Some(Category::Present),
+        Bits::Kept => Some(Category::Accessed),
+        Bits::Rescues => None,
+    }
 }
 
 fn holds(span: &Span, address: u64) -> bool {
     span.start <= address && address < span.end()
 }
 
-/// Pages to zap: in one piece, unless a present page between two of them must stay, or what is
-/// between them may be somebody else's.
+/// Pages whose bits are cleared: in one piece, unless a used page between two of them must keep its
+/// own, or what is between them may be somebody else's.
 #[derive(Debug, Default)]
 struct Runs {
     taken: Vec<Range<u32>>,
@@ -174,7 +179,7 @@ fn window_around(page: u32, window: u32, len: u32) -> Range<u32> {
     start..(start + window).min(len)
 }
 
-/// Reports a present page, if it belongs to the lruvec. False: its bit is not to be taken, because
+/// Reports a used page, if it belongs to the lruvec. False: its bit is not to be taken, because
 /// somebody has isolated it and will ask for it himself.
 fn push_young(
     attached: &Attached,

@@ -202,7 +202,7 @@ impl Policy {
         }
         job.written = job.written.saturating_sub(GOAL);
         let step = job.reclaim.step(&mut self.lru, &mut self.world);
-        self.world.zap_taken();
+        self.world.taken.clear();
         match step {
             Step::Again(_) => false,
             Step::Sleep { at_most, .. } => {

@@ -105,7 +105,7 @@ impl Policy {
         let lruvec = self.lru.lruvec_id(memcg, NODE);
         let swappiness = self.account(memcg).swappiness();
         let aged = self.lru.debug_age(lruvec, swappiness, true, &mut self.world);
-        self.world.zap_taken();
+        self.world.taken.clear();
         aged
     }
 

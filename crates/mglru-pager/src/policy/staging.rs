@@ -1,6 +1,7 @@
-//! The way out of a heap. Nothing tells whether a mapped page of a heap is used: it is taken from
-//! the program first and waits, staged, as if it were being written. Used again it is rescued;
-//! if not, it leaves when it is the oldest, or when faults wait for room.
+//! The way out of a heap: staging. Where nothing tells whether a mapped page is used, it is taken
+//! from the program first and waits there, as if it were being written. Used again it is rescued;
+//! if not, it leaves when it is the oldest, or when faults wait for room. Where the kernel keeps
+//! accessed bits, what comes here was not used, and leaves at once.
 
 use mglru::folio::Bit;
 use mglru::host::Outcome;
@@ -9,7 +10,7 @@ use super::Policy;
 use super::evict::Victim;
 use super::world::World;
 use crate::account::PAGE_COST;
-use crate::arena::{Arena, Backing};
+use crate::arena::{Arena, Backing, Bits};
 use crate::pages::Presence;
 
 /// Staged pages are at most this share of what is in memory: a small probation queue (a tenth,
@@ -30,8 +31,12 @@ impl World {
             let (bytes, end) = staging.take(arena.view.address(0), span);
             let taken = (bytes / crate::sys::PAGE as u64) as usize;
             for victim in &mut run[at..at + taken] {
-                victim.outcome = Outcome::WriteQueued;
-                self.staged.push_back((arena.id, victim.page));
+                if arena.bits() == Bits::Kept {
+                    victim.presence = Presence::Staged;
+                } else {
+                    victim.outcome = Outcome::WriteQueued;
+                    self.staged.push_back((arena.id, victim.page));
+                }
             }
             at += taken;
             if let Err(error) = end {

@@ -17,6 +17,7 @@ use super::ZONE;
 use super::distance::AllDistances;
 use super::entries::Entries;
 use super::evict::Victim;
+use super::taken::Taken;
 use super::writeback::Writer;
 use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
 use crate::arena::{Access, Arena};
@@ -25,7 +26,6 @@ use crate::sys::PAGE;
 use crate::sys::clock::Clock;
 use crate::sys::direct::Buffer;
 use crate::sys::pagemap::Pagemap;
-use crate::sys::uffd::Span;
 
 /// Pages under one page table.
 pub(super) const TABLE: u32 = 512;
@@ -72,8 +72,7 @@ pub(super) struct World {
     pub(super) page: Buffer,
     pub(super) scratch: Vec<u8>,
     random: u64,
-    /// Runs whose accessed bits were taken and that are not zapped yet.
-    pub(super) zaps: Vec<Span>,
+    pub(super) taken: Taken,
 }
 
 impl World {
@@ -99,7 +98,7 @@ impl World {
             page: Buffer::new(PAGE)?,
             scratch: Vec::with_capacity(2 * PAGE),
             random: 0,
-            zaps: Vec::new(),
+            taken: Taken::default(),
         })
     }
 

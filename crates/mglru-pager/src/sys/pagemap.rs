@@ -1,5 +1,5 @@
-//! PAGEMAP_SCAN: which pages a mapping holds right now. A page that was zapped and is present
-//! again was accessed: this is the accessed bit.
+//! PAGEMAP_SCAN: what a mapping holds right now. A page that was zapped and is present again was
+//! accessed: this is the accessed bit, where the kernel keeps none.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,6 @@ use std::os::fd::AsRawFd;
 use super::{PAGE, checked};
 
 const IOC_SCAN: libc::c_ulong = 0xC060_6610;
-const PRESENT: u64 = 1 << 3;
 /// Runs returned by one call.
 const RUNS: usize = 64;
 
@@ -37,6 +36,15 @@ struct Run {
     categories: u64,
 }
 
+/// What pages a scan finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// Those that are mapped.
+    Present = 1 << 3,
+    /// Those that were accessed since their bit was cleared (Linux 7.3, what is registered so).
+    Accessed = 1 << 9,
+}
+
 /// The page map of this process.
 #[derive(Debug)]
 pub struct Pagemap(File);
@@ -48,7 +56,7 @@ impl Pagemap {
     /// No /proc, or a kernel without PAGEMAP_SCAN (before 6.7, `Unsupported`).
     pub fn open() -> io::Result<Self> {
         let map = Self(File::open("/proc/self/pagemap")?);
-        match map.scan(PAGE as u64, PAGE as u64, &mut [Run::default(); 1]) {
+        match map.scan(Category::Present, PAGE as u64..PAGE as u64, &mut [Run::default(); 1]) {
             Ok(_) => Ok(map),
             Err(error) if error.raw_os_error() == Some(libc::ENOTTY) => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -58,12 +66,17 @@ impl Pagemap {
         }
     }
 
-    /// Calls `found` with each run of present pages between two addresses.
-    pub fn present(&self, span: Range<u64>, mut found: impl FnMut(Range<u64>)) -> io::Result<()> {
+    /// Calls `found` with each run of such pages between two addresses.
+    pub fn find(
+        &self,
+        category: Category,
+        span: Range<u64>,
+        mut found: impl FnMut(Range<u64>),
+    ) -> io::Result<()> {
         let mut runs = [Run::default(); RUNS];
         let mut at = span.start;
         while at < span.end {
-            let (n, walked) = self.scan(at, span.end, &mut runs)?;
+            let (n, walked) = self.scan(category, at..span.end, &mut runs)?;
             runs[..n].iter().for_each(|run| found(run.start..run.end));
             at = walked;
         }
@@ -71,7 +84,12 @@ impl Pagemap {
     }
 
     /// Runs found, and how far the kernel came.
-    fn scan(&self, start: u64, end: u64, runs: &mut [Run]) -> io::Result<(usize, u64)> {
+    fn scan(
+        &self,
+        category: Category,
+        Range { start, end }: Range<u64>,
+        runs: &mut [Run],
+    ) -> io::Result<(usize, u64)> {
         let mut arg = ScanArg {
             size: size_of::<ScanArg>() as u64,
             flags: 0,
@@ -82,9 +100,9 @@ impl Pagemap {
             vec_len: runs.len() as u64,
             max_pages: 0,
             category_inverted: 0,
-            category_mask: PRESENT,
+            category_mask: category as u64,
             category_anyof_mask: 0,
-            return_mask: PRESENT,
+            return_mask: category as u64,
         };
         // SAFETY: the structure is the kernel's, and `vec` points to `vec_len` runs.
         let n = checked(unsafe { libc::ioctl(self.0.as_raw_fd(), IOC_SCAN, &mut arg) })?;

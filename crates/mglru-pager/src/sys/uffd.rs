@@ -29,6 +29,8 @@ pub const FEATURE_EVENT_FORK: u64 = 1 << 1;
 const FEATURE_EVENTS_GONE: u64 = 1 << 3 | 1 << 6;
 /// What a heap needs.
 pub const FEATURES_HEAP: u64 = FEATURE_WP | FEATURE_MOVE | FEATURE_EVENT_FORK | FEATURE_EVENTS_GONE;
+/// The kernel keeps accessed bits, of both kinds of access and without messages.
+pub const FEATURES_RWP: u64 = 1 << 17 | 1 << 18;
 
 /// A range of addresses.
 #[repr(C)]
@@ -147,12 +149,16 @@ impl Uffd {
         Ok(Self { fd, features, kernel_faults, reports: false })
     }
 
-    /// One for a heap: it also reports forks and what the program gives up.
+    /// One for a heap: it also reports forks and what the program gives up. `keeps`: it keeps
+    /// accessed bits, if the kernel can.
     ///
     /// # Errors
     /// As [`Self::open`]; fork events need CAP_SYS_PTRACE.
-    pub fn open_heap() -> io::Result<Self> {
-        let features = FEATURES_HEAP | features()? & FEATURE_POISON;
+    pub fn open_heap(keeps: bool) -> io::Result<Self> {
+        let offered = features()?;
+        let keeps = keeps && offered & FEATURES_RWP == FEATURES_RWP;
+        let kept = if keeps { FEATURES_RWP } else { 0 };
+        let features = FEATURES_HEAP | offered & FEATURE_POISON | kept;
         let (fd, kernel_faults) = open_fd()?;
         handshake(&fd, features)?;
         Ok(Self { fd, features, kernel_faults, reports: true })
@@ -179,10 +185,21 @@ impl Uffd {
         self.kernel_faults
     }
 
-    /// Asks to be told of missing pages and of stores to protected ones.
+    /// The kernel keeps accessed bits of what is registered. Then no store can be protected
+    /// from: the two exclude each other.
+    pub fn keeps_accessed(&self) -> bool {
+        self.features & FEATURES_RWP == FEATURES_RWP
+    }
+
+    /// Asks to be told of missing pages, and of stores to protected ones unless accessed bits are
+    /// kept.
     pub fn register(&self, span: Span) -> io::Result<()> {
-        let protects = if self.features & FEATURE_WP != 0 { REGISTER_WP } else { 0 };
-        let mut arg = RegisterArg { span, mode: REGISTER_MISSING | protects, ioctls: 0 };
+        let more = match self.keeps_accessed() {
+            true => REGISTER_RWP,
+            false if self.features & FEATURE_WP != 0 => REGISTER_WP,
+            false => 0,
+        };
+        let mut arg = RegisterArg { span, mode: REGISTER_MISSING | more, ioctls: 0 };
         self.call(IOC_REGISTER, &mut arg)
     }
 
@@ -253,6 +270,12 @@ impl Uffd {
     /// Lets stores happen again, and wakes who waits for that.
     pub fn unprotect(&self, span: Span) -> io::Result<()> {
         self.set_protection(span, 0)
+    }
+
+    /// Clears the accessed bits of pages; what is not there, or not registered, is passed over.
+    pub fn clear_accessed(&self, span: Span) -> io::Result<()> {
+        let mut arg = ProtectArg { span, mode: PROTECT };
+        self.retry(IOC_RWPROTECT, &mut arg)
     }
 
     fn set_protection(&self, span: Span, mode: u64) -> io::Result<()> {

@@ -11,9 +11,11 @@ pub const IOC_WAKE: libc::c_ulong = 0x8010_AA02;
 pub const IOC_COPY: libc::c_ulong = 0xC028_AA03;
 pub const IOC_WRITEPROTECT: libc::c_ulong = 0xC018_AA06;
 pub const IOC_POISON: libc::c_ulong = 0xC020_AA08;
+pub const IOC_RWPROTECT: libc::c_ulong = 0xC018_AA09;
 
 pub const REGISTER_MISSING: u64 = 1;
 pub const REGISTER_WP: u64 = 2;
+pub const REGISTER_RWP: u64 = 8;
 pub const COPY_WP: u64 = 2;
 pub const PROTECT: u64 = 1;
 pub const UNPROTECT_DONT_WAKE: u64 = 2;
