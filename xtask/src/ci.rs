@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::booted;
 use crate::determinism;
 use crate::mutants;
 use crate::tally::Tally;
@@ -15,8 +16,8 @@ use crate::tidy;
 pub enum Depth {
     /// Formatting, lints, tidy, unit tests.
     Quick,
-    /// Also integration and documentation tests, the documentation itself, whether equal runs give
-    /// equal bytes, and whether a test fails for each rule broken on purpose.
+    /// Also integration and documentation tests, the documentation itself, heaps on a booted kernel,
+    /// whether equal runs give equal bytes, and whether a test fails for each rule broken on purpose.
     Full,
 }
 
@@ -44,6 +45,7 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
     let (passed, tally) = test(root, depth);
     step("test", passed);
     if depth == Depth::Full {
+        step("booted", booted::run(root));
         step("determinism", determinism::run(root));
         step("mutants", mutants::passes(root, ""));
     }

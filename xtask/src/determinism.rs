@@ -2,7 +2,7 @@
 //! with or without the optimizer. Runs the program itself, debug and release.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What is run: small, but all of machine, core and a database workload.
@@ -30,7 +30,7 @@ pub fn run(root: &Path) -> bool {
 }
 
 fn check(root: &Path) -> Result<(), String> {
-    let target = target(root);
+    let target = super::target(root);
     PROFILES.iter().try_for_each(|(profile, _)| build(root, profile))?;
     let scratch = target.join("determinism");
     for args in RUNS {
@@ -87,9 +87,4 @@ fn records(program: &Path, args: &[&str], jobs: &str, dir: &Path) -> Result<Vec<
         true => Err(format!("{}: empty", file.display())),
         false => Ok(records),
     }
-}
-
-fn target(root: &Path) -> PathBuf {
-    let set = std::env::var_os("CARGO_TARGET_DIR");
-    set.map_or_else(|| root.join("target"), |dir| root.join(dir))
 }

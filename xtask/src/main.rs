@@ -1,5 +1,7 @@
-//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants` and `tidy`.
+//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants`, `booted` and
+//! `tidy`.
 
+mod booted;
 mod ci;
 mod determinism;
 mod mutants;
@@ -9,7 +11,8 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask ci [quick|full] | determinism | mutants [CRATE] | tidy";
+const USAGE: &str =
+    "usage: cargo xtask ci [quick|full] | determinism | mutants [CRATE] | booted | tidy";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
         ["ci"] | ["ci", "full"] => ci::run(&root(), ci::Depth::Full),
         ["ci", "quick"] => ci::run(&root(), ci::Depth::Quick),
         ["determinism"] => status(determinism::run(&root())),
+        ["booted"] => status(booted::run(&root())),
         ["mutants"] => status(mutants::passes(&root(), "")),
         ["mutants", name] => status(mutants::passes(&root(), name)),
         ["tidy"] => status(tidy::run(&root())),
@@ -30,6 +34,12 @@ fn main() -> ExitCode {
 
 fn status(passed: bool) -> ExitCode {
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Where cargo builds.
+fn target(root: &Path) -> PathBuf {
+    let set = std::env::var_os("CARGO_TARGET_DIR");
+    set.map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
 fn root() -> PathBuf {

@@ -7,6 +7,7 @@
 //! kept beside the records.
 
 mod accel;
+mod fetch;
 mod guest;
 mod image;
 mod initramfs;
@@ -39,6 +40,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use self::image::Image;
+pub(crate) use self::image::newest;
 use self::initramfs::Archive;
 pub(crate) use self::install::{Finding, install, look};
 use self::program::ProgramSpec;

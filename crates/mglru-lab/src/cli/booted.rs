@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use toml::Value;
 
+use crate::backend::kernel::newest;
 use crate::dotted::Assignment;
 use crate::error::Error;
 use crate::variant::Variant;
@@ -15,7 +16,8 @@ const PLAIN: &str = "k6.12";
 /// Which kernels to boot.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Booted {
-    /// Kernel to boot, a bzImage (backend kernel); NAME=IMAGE (repeatable) compares several. The
+    /// Kernel to boot, a bzImage (backend kernel), or `newest`, Debian's newest one as `mglru doctor
+    /// --install` fetched it; NAME=IMAGE (repeatable) compares several. The
     /// guest program is found beside mglru or, in a source tree, built on first use; the default
     /// kernel comes from `mglru doctor --install`
     #[arg(long = "kernel", value_name = "[NAME=]IMAGE")]
@@ -44,10 +46,14 @@ impl FromStr for KernelName {
             Some((name, image)) => (Some(name.to_string()), image),
             None => (None, text),
         };
-        match image.is_empty() || name.as_ref().is_some_and(String::is_empty) {
-            true => Err("expected IMAGE or NAME=IMAGE".to_string()),
-            false => Ok(Self { name, image: image.to_string() }),
+        if image.is_empty() || name.as_ref().is_some_and(String::is_empty) {
+            return Err("expected IMAGE or NAME=IMAGE".to_string());
         }
+        let image = match image {
+            "newest" => newest().map_err(|fetch| format!("not there; {fetch}"))?,
+            path => PathBuf::from(path),
+        };
+        Ok(Self { name, image: image.display().to_string() })
     }
 }
 

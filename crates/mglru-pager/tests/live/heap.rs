@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{MIB, PAGE, open, pattern};
-use mglru_pager::{ForkPolicy, Heap, Pager, PagerOptions, SwapOptions};
+use mglru_pager::{
+    FaultStat, ForkPolicy, Heap, KEPT_BITS, Pager, PagerOptions, SwapOptions, probe,
+};
 
 /// Rounds of each thread of the stress test.
 fn rounds() -> u32 {
@@ -14,9 +16,17 @@ fn rounds() -> u32 {
 
 /// A pager of `max` bytes whose swap overflows to a file, and a heap of its root.
 pub fn heap(max: usize, fork: ForkPolicy) -> Option<(Pager, Heap, tempfile::TempDir)> {
+    heap_with(PagerOptions::new(), max, fork)
+}
+
+fn heap_with(
+    options: PagerOptions,
+    max: usize,
+    fork: ForkPolicy,
+) -> Option<(Pager, Heap, tempfile::TempDir)> {
     let dir = tempfile::tempdir_in(".").unwrap();
     let swap = SwapOptions::in_memory(max as u64 / 4).with_file(&dir.path().join("s"), 256 << 20);
-    let pager = open(PagerOptions::new().memory_max(max as u64).swap(swap))?;
+    let pager = open(options.memory_max(max as u64).swap(swap))?;
     match pager.root().heap(1 << 30, fork) {
         Ok(heap) => Some((pager, heap, dir)),
         Err(error) => {
@@ -90,19 +100,42 @@ fn a_heap_larger_than_the_budget_keeps_its_content() {
 
 #[test]
 fn what_is_used_again_while_it_is_staged_is_rescued() {
-    let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
-    let memory = map(&heap, 16 * MIB);
+    let options = PagerOptions::new().kept_bits(false);
+    let Some((pager, heap, _dir)) = heap_with(options, 8 * MIB, ForkPolicy::Serve) else { return };
+    let stat = use_few_of_many(&heap);
+    assert!(stat.rescued > 0, "{stat:?}");
+    // Hot pages are found again where they are, not in swap.
+    assert!(stat.major < 64, "{stat:?}");
+    pager.check().unwrap();
+}
+
+/// Stores to twice the memory there is, a page after the other, and reads 64 pages after each.
+fn use_few_of_many(heap: &Heap) -> FaultStat {
+    let memory = map(heap, 16 * MIB);
     for page in 0..4096 {
         memory[page * PAGE] = page as u8;
         for hot in 0..64 {
             assert_eq!(memory[hot * PAGE], hot.min(page) as u8 * u8::from(hot <= page));
         }
     }
-    let stat = heap.stat();
-    assert!(stat.rescued > 0, "{stat:?}");
-    // Hot pages are found again where they are, not in swap.
-    assert!(stat.major < 64, "{stat:?}");
+    heap.stat()
+}
+
+/// Needs Linux 7.3.
+#[test]
+fn what_is_used_again_stays_where_the_kernel_keeps_accessed_bits() {
+    if let Some(fact) = probe().into_iter().find(|fact| fact.what == KEPT_BITS && !fact.ok) {
+        println!("skipped: {} ({})", fact.detail, fact.fix);
+        return;
+    }
+    let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
+    let stat = use_few_of_many(&heap);
+    // What is being written to the swap file can be used again.
+    assert!(stat.rescued < 8 && stat.protect == 0, "{stat:?}");
+    // The first time all are as old, whether used or not, and a batch of them may go.
+    assert!(stat.major <= 64, "{stat:?}");
     pager.check().unwrap();
+    println!("accessed bits were kept: {} majors", stat.major);
 }
 
 #[test]

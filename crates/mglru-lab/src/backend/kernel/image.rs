@@ -63,8 +63,24 @@ fn release(image: &Path) -> Option<&str> {
     image.file_name()?.to_str()?.strip_prefix("vmlinuz-")
 }
 
-/// `ROOT/lib/modules/RELEASE` for `ROOT/boot/vmlinuz-RELEASE`.
+/// The newest kernel that was fetched, as `--kernel newest` names it.
+///
+/// # Errors
+/// There is none, and the command that fetches one.
+pub fn newest() -> Result<PathBuf, String> {
+    let root = newest_root().map(|root| root.join("usr/lib/modules"));
+    let releases = root.into_iter().flat_map(|root| fs::read_dir(root).into_iter().flatten());
+    let images = releases.flatten().map(|release| release.path().join("vmlinuz"));
+    let found = images.filter(|image| image.is_file()).max();
+    found.ok_or_else(|| "mglru doctor --install".to_string())
+}
+
+/// `ROOT/lib/modules/RELEASE` for `ROOT/boot/vmlinuz-RELEASE`, or where the image itself is, if
+/// its modules are there.
 fn modules_beside(image: &Path) -> Option<PathBuf> {
+    if image.parent()?.join("kernel").is_dir() {
+        return image.parent().map(Path::to_path_buf);
+    }
     let root = image.parent()?.parent()?;
     let release = release(image)?;
     let below = ["lib/modules", "usr/lib/modules"].map(|lib| root.join(lib).join(release));
@@ -73,9 +89,18 @@ fn modules_beside(image: &Path) -> Option<PathBuf> {
 
 /// Where the default kernel is unpacked.
 pub fn fetched_root() -> Option<PathBuf> {
+    cache().map(|cache| cache.join("kernel"))
+}
+
+/// Where the newest kernel is unpacked.
+pub fn newest_root() -> Option<PathBuf> {
+    cache().map(|cache| cache.join("newest"))
+}
+
+fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
-    Some(cache.join("mglru").join("kernel"))
+    Some(cache.join("mglru"))
 }
 
 #[cfg(test)]
@@ -92,6 +117,9 @@ mod tests {
         fs::write(&image, "").unwrap();
         let spec = KernelSpec { image: Some(image.clone()), ..KernelSpec::default() };
         assert_eq!(Image::of(&spec), Ok(Image { path: image.clone(), modules: Some(modules) }));
+        let merged = root.path().join("lib/modules/7.3.4");
+        fs::create_dir_all(merged.join("kernel")).unwrap();
+        assert_eq!(modules_beside(&merged.join("vmlinuz")), Some(merged));
         fs::write(root.path().join("boot/vmlinuz-5.10"), "").unwrap();
         fs::write(root.path().join("boot/vmlinuz-6.12.0"), "").unwrap();
         let first = images_in(&root.path().join("boot")).remove(0);

@@ -2,12 +2,10 @@
 //! Debian's packages alone are known; the kernel is unpacked into the user's cache and never
 //! installed on the host.
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use super::image::{Image, PACKAGE, fetched_root};
+use super::fetch::{self, step};
+use super::image::{self, Image};
 use super::spec::{Accelerator, KernelSpec};
 use super::{accel, guest, programs, qemu};
 
@@ -52,6 +50,11 @@ pub fn look(boot: bool) -> Vec<Finding> {
         },
         needed: true,
     });
+    findings.push(Finding {
+        what: "newest kernel".to_string(),
+        state: image::newest().map(|path| path.display().to_string()),
+        needed: false,
+    });
     if boot {
         let state = guest::program().map(|bytes| format!("{} KiB", bytes.len() >> 10));
         findings.push(Finding { what: "guest program".to_string(), state, needed: true });
@@ -76,88 +79,20 @@ fn find(name: &str) -> Option<PathBuf> {
     if name == MALLOC { mglru_pager::launch::malloc() } else { programs::find(name).ok() }
 }
 
-/// Installs the programs that are missing and fetches the default kernel.
+/// Installs the programs that are missing and fetches the default kernel and the newest.
 ///
 /// # Errors
 /// The step that failed, with the last line it said.
 pub fn install() -> Result<(), String> {
     let missing = PROGRAMS.iter().filter(|(name, _)| find(name).is_none());
     let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
-    let no_kernel = Image::of(&KernelSpec::default()).is_err();
-    if packages.is_empty() && !no_kernel {
-        return Ok(());
-    }
-    step("apt-get", &["update", "-q"], Path::new("/"))?;
     if !packages.is_empty() {
         let args = ["install", "-y", "-q", "--no-install-recommends"];
+        step("apt-get", &["update", "-q"], Path::new("/"))?;
         step("apt-get", &[&args[..], &packages].concat(), Path::new("/"))?;
     }
-    if no_kernel { fetch_kernel() } else { Ok(()) }
-}
-
-/// Downloads the package that the default one depends on and unpacks it into the cache.
-fn fetch_kernel() -> Result<(), String> {
-    let root = fetched_root().ok_or("HOME is not set: nowhere to keep a kernel")?;
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let depends = step("apt-cache", &["depends", PACKAGE], Path::new("/"))?;
-    let real =
-        real_package(&depends).ok_or(format!("{PACKAGE}: this system has no such package"))?;
-    step("apt-get", &["download", "-q", real], folder.path())?;
-    let package = fs::read_dir(folder.path()).into_iter().flatten().flatten().next();
-    let package = package.ok_or(format!("{real}: nothing was downloaded"))?.path();
-    unpack(&package, &root)
-}
-
-/// Beside the final place first, so that a kernel there is always whole.
-fn unpack(package: &Path, root: &Path) -> Result<(), String> {
-    let beside = root.with_extension("new");
-    let at = |path: &Path| {
-        let path: PathBuf = path.to_path_buf();
-        move |e: std::io::Error| format!("{}: {e}", path.display())
-    };
-    let _ = fs::remove_dir_all(&beside);
-    fs::create_dir_all(&beside).map_err(at(&beside))?;
-    let paths = [package.display().to_string(), beside.display().to_string()];
-    step("dpkg-deb", &["-x", &paths[0], &paths[1]], Path::new("/"))?;
-    let _ = fs::remove_dir_all(root);
-    fs::rename(&beside, root).map_err(at(root))
-}
-
-/// `linux-image-6.12.117+deb12-cloud-amd64` of what apt says about the package that follows it.
-fn real_package(depends: &str) -> Option<&str> {
-    let mut named = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-    named.find(|name| name.starts_with("linux-image-"))
-}
-
-fn step(program: &str, args: &[&str], folder: &Path) -> Result<String, String> {
-    let _ = writeln!(std::io::stderr(), "mglru: {program} {}", args.join(" "));
-    let mut command = Command::new(program);
-    command.args(args).current_dir(folder).env("DEBIAN_FRONTEND", "noninteractive");
-    let ran = command.output().map_err(|e| format!("{program}: {e}"))?;
-    if ran.status.success() {
-        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+    if Image::of(&KernelSpec::default()).is_err() {
+        fetch::default()?;
     }
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed");
-    Err(format!("{program} {}: {last}", args.join(" ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_package_behind_the_package_is_found() {
-        let told = "linux-image-6.12-cloud-amd64\n  Depends: linux-image-6.12.117+deb12-cloud-amd64\
-            \n  Recommends: firmware\n";
-        assert_eq!(real_package(told), Some("linux-image-6.12.117+deb12-cloud-amd64"));
-        assert_eq!(real_package("N: No packages found\n"), None);
-    }
-
-    #[test]
-    fn a_step_that_fails_says_why() {
-        let error = step("ls", &["no/such/file"], Path::new("/")).unwrap_err();
-        assert!(error.starts_with("ls no/such/file: ls: ") && error.contains("no/such/file"));
-        assert!(step("no-such-program", &[], Path::new("/")).unwrap_err().starts_with("no-such-"));
-    }
+    if image::newest().is_err() { fetch::newest() } else { Ok(()) }
 }

@@ -1,0 +1,162 @@
+//! Fetching kernels: Debian's packages, unpacked into the user's cache.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::image::{PACKAGE, fetched_root, newest_root};
+
+/// Where Debian has its newest kernel for a stable release, and what signs that.
+const NEWEST: &str = "trixie-backports";
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// The package that depends on it.
+const NEWEST_PACKAGE: &str = "linux-image-cloud-amd64";
+/// What a kernel is made of, by beginnings of packages' names.
+const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
+
+/// Fetches the kernel that is booted unless another is asked for.
+///
+/// # Errors
+/// The step that failed, with the last line it said.
+pub fn default() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    step("apt-get", &["update", "-q"], Path::new("/"))?;
+    let apt = Apt { options: Vec::new(), folder: folder.path() };
+    apt.fetch(PACKAGE, &fetched_root().ok_or(HOMELESS)?)
+}
+
+/// Fetches the newest kernel. What this system knows of packages stays as it is.
+///
+/// # Errors
+/// As [`default`].
+pub fn newest() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let mirror = mirror()?;
+    let list = folder.path().join("sources.list");
+    let source = format!("deb [signed-by={KEYRING}] {mirror} {NEWEST} main\n");
+    fs::write(&list, source).map_err(|e| format!("{}: {e}", list.display()))?;
+    let state = folder.path().join("lists");
+    fs::create_dir_all(state.join("partial")).map_err(|e| format!("{}: {e}", state.display()))?;
+    let set = |key: &str, value: &Path| format!("-oDir::{key}={}", value.display());
+    let options = vec![
+        set("Etc::sourcelist", &list),
+        set("Etc::sourceparts", Path::new("-")),
+        set("State::lists", &state),
+        set("Cache", folder.path()),
+        "-oAPT::Sandbox::User=root".to_string(),
+    ];
+    let apt = Apt { options, folder: folder.path() };
+    apt.run("apt-get", &["update", "-q"])?;
+    apt.fetch(NEWEST_PACKAGE, &newest_root().ok_or(HOMELESS)?)
+}
+
+/// The mirror of Debian that this system uses.
+fn mirror() -> Result<String, String> {
+    let wanted = ["Identifier: Packages", "Label: Debian", "Component: main"];
+    let asked = [&["indextargets", "--format", "$(REPO_URI)"][..], &wanted].concat();
+    let told = step("apt-get", &asked, Path::new("/"))?;
+    told.lines().next().map(str::to_string).ok_or("this system has no mirror of Debian".to_string())
+}
+
+const HOMELESS: &str = "HOME is not set: nowhere to keep a kernel";
+
+/// apt, told where to look.
+struct Apt<'a> {
+    options: Vec<String>,
+    /// For what is downloaded.
+    folder: &'a Path,
+}
+
+impl Apt<'_> {
+    /// Downloads the kernel that a package depends on and unpacks it.
+    fn fetch(&self, package: &str, root: &Path) -> Result<(), String> {
+        let depends = self.run("apt-cache", &["depends", package])?;
+        let missing = format!("{package}: this system has no such package");
+        let image = parts(&depends).into_iter().next().ok_or(missing)?;
+        let depends = self.run("apt-cache", &["depends", image])?;
+        let all = [&[image][..], &parts(&depends)].concat();
+        self.run("apt-get", &[&["download", "-q"][..], &all].concat())?;
+        let entries = fs::read_dir(self.folder).into_iter().flatten().flatten();
+        let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "deb");
+        let packages: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_package).collect();
+        match packages.len() == all.len() {
+            true => unpack(&packages, root),
+            false => Err(format!("{image}: not all of it was downloaded")),
+        }
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> Result<String, String> {
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        step(program, &[&options[..], args].concat(), self.folder)
+    }
+}
+
+/// Packages of a kernel in what apt says of a package: `linux-image-6.12.117+deb12-cloud-amd64`.
+fn parts(depends: &str) -> Vec<&str> {
+    let named = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    let has_release = |name: &str| {
+        let after = PARTS.iter().find_map(|part| name.strip_prefix(part));
+        after.is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    named.filter(|name| has_release(name)).collect()
+}
+
+/// Beside the final place first, so that a kernel there is always whole.
+fn unpack(packages: &[PathBuf], root: &Path) -> Result<(), String> {
+    let beside = root.with_extension("new");
+    let at = |path: &Path| {
+        let path: PathBuf = path.to_path_buf();
+        move |e: std::io::Error| format!("{}: {e}", path.display())
+    };
+    let _ = fs::remove_dir_all(&beside);
+    fs::create_dir_all(&beside).map_err(at(&beside))?;
+    for package in packages {
+        let paths = [package.display().to_string(), beside.display().to_string()];
+        step("dpkg-deb", &["-x", &paths[0], &paths[1]], Path::new("/"))?;
+    }
+    let _ = fs::remove_dir_all(root);
+    fs::rename(&beside, root).map_err(at(root))
+}
+
+/// Runs a program; what it printed.
+///
+/// # Errors
+/// The last line it said, if it failed.
+pub fn step(program: &str, args: &[&str], folder: &Path) -> Result<String, String> {
+    let told = args.iter().filter(|arg| !arg.starts_with("-o")).copied().collect::<Vec<_>>();
+    let _ = writeln!(std::io::stderr(), "mglru: {program} {}", told.join(" "));
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder).env("DEBIAN_FRONTEND", "noninteractive");
+    let ran = command.output().map_err(|e| format!("{program}: {e}"))?;
+    if ran.status.success() {
+        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed");
+    Err(format!("{program} {}: {last}", told.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_packages_behind_the_package_are_found() {
+        let told = "linux-image-6.12-cloud-amd64\n  Depends: linux-image-6.12.117+deb12-cloud-amd64\
+            \n  Recommends: firmware\n";
+        assert_eq!(parts(told), ["linux-image-6.12.117+deb12-cloud-amd64"]);
+        let told = "  Depends: linux-base-7.3.4-cloud-amd64\n  Depends: linux-binary-7.3.4-cloud-amd64\n\
+            \x20 Depends: linux-modules-7.3.4-cloud-amd64\n  Depends: linux-modules-cloud-amd64\n";
+        let found = ["linux-binary-7.3.4-cloud-amd64", "linux-modules-7.3.4-cloud-amd64"];
+        assert_eq!(parts(told), found);
+        assert!(parts("N: No packages found\n").is_empty());
+    }
+
+    #[test]
+    fn a_step_that_fails_says_why() {
+        let error = step("ls", &["no/such/file"], Path::new("/")).unwrap_err();
+        assert!(error.starts_with("ls no/such/file: ls: ") && error.contains("no/such/file"));
+        assert!(step("no-such-program", &[], Path::new("/")).unwrap_err().starts_with("no-such-"));
+    }
+}

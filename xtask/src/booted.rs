@@ -1,0 +1,103 @@
+//! The pager's tests of heaps on a booted kernel that keeps accessed bits, which this host's need
+//! not: the test program itself, packed into a guest by `mglru run`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// As the plan of the guest; `PROGRAM` is the tests'. A run in which accessed bits were not kept
+/// lacks the figure, which is an error.
+const PLAN: &str = r#"
+name = "heaps"
+title = "Tests of heaps on a booted kernel"
+about = "Heaps where the kernel keeps accessed bits."
+backend = "kernel"
+base = "classic"
+variants = ["classic"]
+seeds = 1
+metrics = ["custom.majors"]
+
+[machine]
+memory = "2GiB"
+cpus = 2
+
+[kernel]
+programs = ["PROGRAM"]
+disk_room = "1GiB"
+timeout_s = 900
+
+[workload]
+kind = "program"
+at_most_s = 800
+figures = { majors = 'accessed bits were kept: (\d+) majors' }
+script = """
+cd /mnt
+export TMPDIR=/mnt MGLRU_PAGER_STORES=500
+PROGRAM heap:: migration:: --test-threads=2 --nocapture 2>&1
+"""
+"#;
+
+/// `cargo xtask booted`: true when the tests passed, or cannot run here, which is said.
+pub fn run(root: &Path) -> bool {
+    println!("== heaps on a booted kernel");
+    match check(root) {
+        Ok(told) => {
+            println!("{told}");
+            true
+        }
+        Err(problem) => {
+            println!("error: {problem}");
+            false
+        }
+    }
+}
+
+/// What the tests came to.
+fn check(root: &Path) -> Result<String, String> {
+    let doctor = mglru(root, &["doctor", "--quick"])?;
+    let found = |line: &str| line.trim_start().starts_with("yes") && line.contains("newest kernel");
+    if !doctor.lines().any(found) {
+        return Ok("skipped: needs the newest kernel (mglru doctor --install)".to_string());
+    }
+    let folder = super::target(root).join("booted");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let plan = folder.join("heaps.toml");
+    let text = PLAN.replace("PROGRAM", &program(root)?.display().to_string());
+    fs::write(&plan, text).map_err(|e| format!("{}: {e}", plan.display()))?;
+    let (plan, out) = (plan.display().to_string(), folder.join("out"));
+    let keep = out.display().to_string();
+    mglru(root, &["run", &plan, "--kernel", "newest", "--out", &keep])?;
+    let records = out.join("records.jsonl");
+    let records =
+        fs::read_to_string(&records).map_err(|e| format!("{}: {e}", records.display()))?;
+    let told = records.split("test result: ").nth(1).and_then(|rest| rest.split(';').next());
+    told.map(str::to_string).ok_or_else(|| "the tests told no result".to_string())
+}
+
+/// What `mglru` printed; its last words if it failed.
+fn mglru(root: &Path, args: &[&str]) -> Result<String, String> {
+    let mut command = cargo(root, &["run", "--quiet", "--package", "mglru-lab", "--"]);
+    let ran = command.args(args).output().map_err(|e| format!("cargo: {e}"))?;
+    match ran.status.code() {
+        Some(0 | 1) => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
+        _ => Err(String::from_utf8_lossy(&ran.stderr).trim().to_string()),
+    }
+}
+
+/// Builds the tests: cargo tells where.
+fn program(root: &Path) -> Result<PathBuf, String> {
+    let args = ["test", "--package", "mglru-pager", "--test", "live", "--no-run"];
+    let built = cargo(root, &args).output().map_err(|e| format!("cargo: {e}"))?;
+    let told = String::from_utf8_lossy(&built.stderr);
+    let named = |line: &str| Some(line.rsplit_once('(')?.1.strip_suffix(')')?.to_string());
+    let mut lines = told.lines().filter(|line| line.trim_start().starts_with("Executable"));
+    let path = lines.next().and_then(named).ok_or_else(|| told.trim().to_string())?;
+    Ok(root.join(path))
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root).args(args);
+    command
+}
