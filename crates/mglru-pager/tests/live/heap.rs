@@ -102,17 +102,17 @@ fn a_heap_larger_than_the_budget_keeps_its_content() {
 fn what_is_used_again_while_it_is_staged_is_rescued() {
     let options = PagerOptions::new().kept_bits(false);
     let Some((pager, heap, _dir)) = heap_with(options, 8 * MIB, ForkPolicy::Serve) else { return };
-    let stat = use_few_of_many(&heap);
+    let stat = use_few_of_many(&heap, 4096);
     assert!(stat.rescued > 0, "{stat:?}");
     // Hot pages are found again where they are, not in swap.
     assert!(stat.major < 64, "{stat:?}");
     pager.check().unwrap();
 }
 
-/// Stores to twice the memory there is, a page after the other, and reads 64 pages after each.
-fn use_few_of_many(heap: &Heap) -> FaultStat {
-    let memory = map(heap, 16 * MIB);
-    for page in 0..4096 {
+/// Stores to so many pages, one after the other, and reads 64 pages after each.
+fn use_few_of_many(heap: &Heap, pages: usize) -> FaultStat {
+    let memory = map(heap, pages * PAGE);
+    for page in 0..pages {
         memory[page * PAGE] = page as u8;
         for hot in 0..64 {
             assert_eq!(memory[hot * PAGE], hot.min(page) as u8 * u8::from(hot <= page));
@@ -129,11 +129,12 @@ fn what_is_used_again_stays_where_the_kernel_keeps_accessed_bits() {
         return;
     }
     let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
-    let stat = use_few_of_many(&heap);
+    let stat = use_few_of_many(&heap, 16_384);
     // What is being written to the swap file can be used again.
     assert!(stat.rescued < 8 && stat.protect == 0, "{stat:?}");
-    // The first time all are as old, whether used or not, and a batch of them may go.
-    assert!(stat.major <= 64, "{stat:?}");
+    // Without the bits all 64 go eight times. With them a batch or two may: those that fault for
+    // room use nothing meanwhile, and at first all are as old, whether used or not.
+    assert!(stat.major < 256, "{stat:?}");
     pager.check().unwrap();
     println!("accessed bits were kept: {} majors", stat.major);
 }
