@@ -16,8 +16,9 @@ use crate::tidy;
 pub enum Depth {
     /// Formatting, lints, tidy, unit tests.
     Quick,
-    /// Also integration and documentation tests, the documentation itself, heaps on a booted kernel,
-    /// whether equal runs give equal bytes, and whether a test fails for each rule broken on purpose.
+    /// Also integration and documentation tests, the documentation itself, heaps on a booted
+    /// kernel, whether equal runs give equal bytes, and whether a test fails for each rule broken
+    /// on purpose.
     Full,
 }
 

@@ -1,9 +1,13 @@
 //! A stretch of managed memory: its pages, what backs them, and what its threads share.
 
+mod ground;
+
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+use ground::Ground;
 
 use crate::account::Account;
 use crate::children::Children;
@@ -17,7 +21,7 @@ use crate::swap::Swap;
 use crate::sys::PAGE;
 use crate::sys::courtesy;
 use crate::sys::heap::{Staging, TABLE_SPAN};
-use crate::sys::memory::{Memory, View};
+use crate::sys::memory::View;
 use crate::sys::table::Table;
 use crate::sys::uffd::{Span, Uffd};
 use crate::sys::wake::Wake;
@@ -117,37 +121,6 @@ pub struct FaultCounters {
 
 /// Pages under one page table.
 const PER_TABLE: usize = TABLE_SPAN / PAGE;
-
-/// The memory of an arena, and where the program sees it.
-struct Ground {
-    memory: Arc<dyn Frames>,
-    staging: Option<Arc<Staging>>,
-    view: View,
-}
-
-impl Ground {
-    /// A memfd, whose first entries are protected (invariant I).
-    fn shared(len: usize, held: usize, over: Option<usize>, uffd: &Uffd) -> io::Result<Self> {
-        let memory = Memory::new(len as u64)?;
-        let view = match over {
-            // SAFETY: whoever wants it there gave up what is there.
-            #[allow(unsafe_code)]
-            Some(start) => unsafe { View::over(start, &memory, len) },
-            None => View::new(&memory, len),
-        }?;
-        uffd.register(view.span())?;
-        if held > 0 {
-            uffd.protect(view.pages(0, (held / PAGE) as u32))?;
-        }
-        Ok(Self { memory: Arc::new(memory), staging: None, view })
-    }
-
-    /// A reserve; what is opened of it is registered then.
-    fn private(len: usize) -> io::Result<Self> {
-        let staging = Arc::new(Staging::new(len)?);
-        Ok(Self { memory: staging.clone(), staging: Some(staging), view: View::reserved(len)? })
-    }
-}
 
 /// What one handler is told.
 pub struct Bell {

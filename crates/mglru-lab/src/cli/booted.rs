@@ -16,8 +16,8 @@ const PLAIN: &str = "k6.12";
 /// Which kernels to boot.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Booted {
-    /// Kernel to boot, a bzImage (backend kernel), or `newest`, Debian's newest one as `mglru doctor
-    /// --install` fetched it; NAME=IMAGE (repeatable) compares several. The
+    /// Kernel to boot, a bzImage (backend kernel), or `newest`, Debian's newest one as fetched by
+    /// `mglru doctor --install`; NAME=IMAGE (repeatable) compares several. The
     /// guest program is found beside mglru or, in a source tree, built on first use; the default
     /// kernel comes from `mglru doctor --install`
     #[arg(long = "kernel", value_name = "[NAME=]IMAGE")]

@@ -146,7 +146,8 @@ mod tests {
         let told = "linux-image-6.12-cloud-amd64\n  Depends: linux-image-6.12.117+deb12-cloud-amd64\
             \n  Recommends: firmware\n";
         assert_eq!(parts(told), ["linux-image-6.12.117+deb12-cloud-amd64"]);
-        let told = "  Depends: linux-base-7.3.4-cloud-amd64\n  Depends: linux-binary-7.3.4-cloud-amd64\n\
+        let told = "  Depends: linux-base-7.3.4-cloud-amd64\n\
+            \x20 Depends: linux-binary-7.3.4-cloud-amd64\n\
             \x20 Depends: linux-modules-7.3.4-cloud-amd64\n  Depends: linux-modules-cloud-amd64\n";
         let found = ["linux-binary-7.3.4-cloud-amd64", "linux-modules-7.3.4-cloud-amd64"];
         assert_eq!(parts(told), found);
