@@ -112,7 +112,9 @@ impl World {
     ) -> Option<Used> {
         let view = &attached.arena.view;
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
-        let (mut n, mut runs) = (0, Runs { exact: view.is_cut(), ..Runs::default() });
+        // Of a heap what is closed lies between, where the kernel would clear nothing at all.
+        let exact = view.is_cut() || category == Category::Accessed;
+        let (mut n, mut runs) = (0, Runs { exact, ..Runs::default() });
         let addresses = view.address(run.start)..view.address(run.end);
         let taken = self.taken.near(&addresses);
         let is_new = |page: u32| !taken.iter().any(|taken| holds(taken, view.address(page)));

@@ -272,7 +272,7 @@ impl Uffd {
         self.set_protection(span, 0)
     }
 
-    /// Clears the accessed bits of pages; what is not there, or not registered, is passed over.
+    /// Clears the accessed bits of pages: of none if some of the span is mapped and not registered.
     pub fn clear_accessed(&self, span: Span) -> io::Result<()> {
         let mut arg = ProtectArg { span, mode: PROTECT };
         self.retry(IOC_RWPROTECT, &mut arg)
