@@ -28,7 +28,9 @@ impl Taken {
     pub(super) fn add(&mut self, arena: &Arc<Arena>, runs: Vec<Span>) {
         match arena.bits() {
             Bits::Kept => self.kept.extend(runs.into_iter().map(|run| (arena.clone(), run))),
-            Bits::Entries | Bits::Rescues => self.zaps.extend(runs),
+            Bits::Entries => self.zaps.extend(runs),
+            // A zap would be the end of a heap's content.
+            Bits::Rescues => unreachable!("nothing tells of such pages"),
         }
     }
 

@@ -121,6 +121,24 @@ fn use_few_of_many(heap: &Heap, pages: usize) -> FaultStat {
     heap.stat()
 }
 
+/// What the program closed lies between used pages whose bits are cleared.
+#[test]
+fn pages_on_both_sides_of_what_was_unmapped_leave_when_they_are_not_used() {
+    let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
+    let cold = map(&heap, 256 * PAGE);
+    fill(cold, 1);
+    let middle = cold.as_ptr() as usize + 128 * PAGE;
+    // SAFETY: nobody uses the page any more.
+    unsafe { heap.unmap(middle..middle + PAGE) }.unwrap();
+    let before = use_few_of_many(&heap, 16_384).major;
+    for page in (0..256).filter(|&page| page != 128) {
+        assert!(cold[page * PAGE..][..PAGE] == pattern(page, 1), "page {page}");
+    }
+    let came_back = heap.stat().major - before;
+    assert!(came_back > 200, "{came_back} of 255 had left");
+    pager.check().unwrap();
+}
+
 /// Needs Linux 7.3.
 #[test]
 fn what_is_used_again_stays_where_the_kernel_keeps_accessed_bits() {

@@ -78,7 +78,7 @@ pub fn newest() -> Result<PathBuf, String> {
 /// `ROOT/lib/modules/RELEASE` for `ROOT/boot/vmlinuz-RELEASE`, or where the image itself is, if
 /// its modules are there.
 fn modules_beside(image: &Path) -> Option<PathBuf> {
-    if image.parent()?.join("kernel").is_dir() {
+    if image.ends_with("vmlinuz") && image.parent()?.join("kernel").is_dir() {
         return image.parent().map(Path::to_path_buf);
     }
     let root = image.parent()?.parent()?;
