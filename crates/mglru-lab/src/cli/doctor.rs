@@ -10,7 +10,8 @@ use mglru_pager::Fact;
 /// Arguments of `mglru doctor`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Install what is missing (Debian: apt-get) and fetch the default kernel into the cache
+    /// Install what is missing (Debian: apt-get) and fetch the default kernel and the newest into
+    /// the cache
     #[arg(long)]
     install: bool,
     /// Do not boot a guest to find out whether KVM works, and do not build the guest program
@@ -25,7 +26,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let findings = look(!args.quick);
     let complete = findings.iter().all(|finding| finding.state.is_ok() || !finding.needed);
     let pager: Vec<Finding> = mglru_pager::probe().into_iter().map(of_pager).collect();
-    let text = table("kernel backend", &findings) + &table("live pager", &pager);
+    let text = table("programs and kernels", &findings) + &table("live pager", &pager);
     Ok((text, u8::from(!complete)))
 }
 

@@ -21,7 +21,7 @@ const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
 /// The step that failed, with the last line it said.
 pub fn default() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    step("apt-get", &["update", "-q"], Path::new("/"))?;
+    update()?;
     let apt = Apt { options: Vec::new(), folder: folder.path() };
     apt.fetch(PACKAGE, &fetched_root().ok_or(HOMELESS)?)
 }
@@ -32,7 +32,8 @@ pub fn default() -> Result<(), String> {
 /// As [`default`].
 pub fn newest() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let mirror = mirror()?;
+    // Where lists were never fetched, or were cleared away, apt knows of none.
+    let mirror = mirror().or_else(|_| update().and_then(|()| mirror()))?;
     let list = folder.path().join("sources.list");
     let source = format!("deb [signed-by={KEYRING}] {mirror} {NEWEST} main\n");
     fs::write(&list, source).map_err(|e| format!("{}: {e}", list.display()))?;
@@ -49,6 +50,14 @@ pub fn newest() -> Result<(), String> {
     let apt = Apt { options, folder: folder.path() };
     apt.run("apt-get", &["update", "-q"])?;
     apt.fetch(NEWEST_PACKAGE, &newest_root().ok_or(HOMELESS)?)
+}
+
+/// Has apt learn what there is.
+///
+/// # Errors
+/// As [`step`].
+pub fn update() -> Result<(), String> {
+    step("apt-get", &["update", "-q"], Path::new("/")).map(drop)
 }
 
 /// The mirror of Debian that this system uses.

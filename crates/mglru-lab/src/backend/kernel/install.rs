@@ -2,6 +2,7 @@
 //! Debian's packages alone are known; the kernel is unpacked into the user's cache and never
 //! installed on the host.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::fetch::{self, step};
@@ -79,7 +80,8 @@ fn find(name: &str) -> Option<PathBuf> {
     if name == MALLOC { mglru_pager::launch::malloc() } else { programs::find(name).ok() }
 }
 
-/// Installs the programs that are missing and fetches the default kernel and the newest.
+/// Installs the programs that are missing and fetches the default kernel and, if it can be had,
+/// the newest.
 ///
 /// # Errors
 /// The step that failed, with the last line it said.
@@ -88,11 +90,17 @@ pub fn install() -> Result<(), String> {
     let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
     if !packages.is_empty() {
         let args = ["install", "-y", "-q", "--no-install-recommends"];
-        step("apt-get", &["update", "-q"], Path::new("/"))?;
+        fetch::update()?;
         step("apt-get", &[&args[..], &packages].concat(), Path::new("/"))?;
     }
     if Image::of(&KernelSpec::default()).is_err() {
         fetch::default()?;
     }
-    if image::newest().is_err() { fetch::newest() } else { Ok(()) }
+    if image::newest().is_err() {
+        // Only what asks for it by name needs it: the table says what is missing.
+        if let Err(problem) = fetch::newest() {
+            let _ = writeln!(std::io::stderr(), "mglru: newest kernel: {problem}");
+        }
+    }
+    Ok(())
 }
