@@ -10,6 +10,7 @@ pub mod distance;
 mod entries;
 mod evict;
 mod flush;
+mod fresh;
 mod harvest;
 mod jobs;
 mod pressure;
@@ -202,6 +203,7 @@ impl Policy {
             }
         }
         self.posted = posted;
+        self.settle_fresh();
     }
 
     /// A page became resident: it gets a folio, unless it is gone again already.
@@ -231,6 +233,9 @@ impl Policy {
         }
         if pinned {
             self.lru.set_mlocked(folio, true);
+        }
+        if touched {
+            self.note_fresh(id, page);
         }
     }
 

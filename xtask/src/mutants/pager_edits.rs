@@ -167,4 +167,11 @@ pub const EDITS: &[Edit] = &[
         replacement: "        let _ = (page, slot);",
         by: &["heap::a_child_sees_the_moment_of_its_fork"],
     },
+    Edit {
+        says: "the use that brought a page shows as another",
+        file: "policy/fresh.rs",
+        text: "        self.world.taken.add(&arena, vec![arena.view.pages(page, 1)]);\n",
+        replacement: "",
+        by: &["first_use::"],
+    },
 ];

@@ -17,6 +17,7 @@ use super::ZONE;
 use super::distance::AllDistances;
 use super::entries::Entries;
 use super::evict::Victim;
+use super::fresh::Fresh;
 use super::taken::Taken;
 use super::writeback::Writer;
 use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
@@ -63,6 +64,8 @@ pub(super) struct World {
     pub(super) pagemap: Pagemap,
     /// Staged pages of heaps, the oldest first: (arena, page).
     pub(super) staged: VecDeque<(u32, u32)>,
+    /// Pages whose first use still shows.
+    pub(super) fresh: Fresh,
     /// Dirty file pages that reclaim met: (arena, page).
     pub(super) met_dirty: BTreeSet<(u32, u32)>,
     /// Pages not to be written back for now: arena, pages.
@@ -91,6 +94,7 @@ impl World {
             second_chance,
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),
+            fresh: Fresh::new(),
             met_dirty: BTreeSet::new(),
             held: Vec::new(),
             victims: Vec::new(),

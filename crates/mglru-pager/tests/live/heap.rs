@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{MIB, PAGE, open, pattern};
+use crate::{ANON_COLUMN, MIB, PAGE, nr_young, open, pattern};
 use mglru_pager::{
     FaultStat, ForkPolicy, Heap, KEPT_BITS, Pager, PagerOptions, SwapOptions, probe,
 };
@@ -157,17 +157,10 @@ fn bits_on_both_sides_of_what_was_unmapped_are_cleared() {
     let middle = memory.as_ptr() as usize + 128 * PAGE;
     // SAFETY: nobody uses the page any more.
     unsafe { heap.unmap(middle..middle + PAGE) }.unwrap();
-    assert!(pager.root().age().unwrap(), "all were used by the fill");
-    assert!(nr_youngest(&pager) >= 255);
-    assert!(pager.root().age().unwrap(), "none was used since");
-    assert_eq!(nr_youngest(&pager), 0, "{}", pager.root().lru_gen().unwrap());
-}
-
-/// Anonymous pages of the youngest generation.
-fn nr_youngest(pager: &Pager) -> u64 {
-    let text = pager.root().lru_gen().unwrap();
-    let last = text.lines().last().expect("a line of each generation");
-    last.split_whitespace().nth(2).and_then(|n| n.parse().ok()).expect("age, anon, file")
+    assert!(pager.root().age().unwrap());
+    assert!(nr_young(&pager, ANON_COLUMN) >= 255, "all were used by the fill");
+    assert!(pager.root().age().unwrap());
+    assert_eq!(nr_young(&pager, ANON_COLUMN), 0, "{}", pager.root().lru_gen().unwrap());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod copies;
 mod durability;
 mod faults;
 mod files;
+mod first_use;
 mod groups;
 mod heap;
 mod killed;
@@ -56,6 +57,17 @@ fn page_out(map: &MappingMut, until: usize) {
         }
     }
     assert_eq!(map.resident().unwrap(), until as u64);
+}
+
+/// Columns of lru_gen.
+const ANON_COLUMN: usize = 2;
+const FILE_COLUMN: usize = 3;
+
+/// Pages of the two youngest generations: what a walk found used, and what came since.
+fn nr_young(pager: &Pager, column: usize) -> u64 {
+    let text = pager.root().lru_gen().unwrap();
+    let nr = |line: &str| line.split_whitespace().nth(column).and_then(|n| n.parse::<u64>().ok());
+    text.lines().rev().take(2).map(|line| nr(line).expect("generation, age, anon, file")).sum()
 }
 
 /// A file of this content.

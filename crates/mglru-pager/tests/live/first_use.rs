@@ -1,0 +1,46 @@
+//! The use that brings a page is one use: its entry does not tell of it a second time.
+
+use std::ops::Range;
+
+use crate::{ANON_COLUMN, FILE_COLUMN, MIB, PAGE, file_of, nr_young, pager};
+use mglru_pager::Advice;
+
+const PAGES: usize = 32 * MIB / PAGE;
+/// Brought early enough that the first use is over, and late enough that they are resident.
+const LATE: Range<usize> = PAGES - 1200..PAGES - 1000;
+
+#[test]
+fn a_page_that_was_used_once_more_is_told_from_one_that_was_not() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let file = file_of(PAGES * PAGE, |at| (at / PAGE) as u8);
+    // SAFETY: nobody else has the file.
+    let map = unsafe { pager.root().map(&file) }.unwrap();
+    map.advise(Advice::Random).unwrap();
+    let read = |page: usize| assert_eq!(map[page * PAGE], page as u8);
+    (0..PAGES).for_each(read);
+    let missing = map.stat().missing;
+    LATE.for_each(read);
+    assert_eq!(map.stat().missing, missing, "the late ones are resident");
+    let nr_used = || {
+        assert!(pager.root().age().unwrap());
+        nr_young(&pager, FILE_COLUMN)
+    };
+    assert_eq!(nr_used(), LATE.len() as u64, "a walk asks for a second use");
+    assert_eq!(nr_used(), 0, "none was used since");
+    pager.check().unwrap();
+}
+
+#[test]
+fn a_fault_that_was_counted_is_not_found_again() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let mut map = pager.root().map_anon(PAGES * PAGE).unwrap();
+    let mut write = |page: usize| map[page * PAGE] = 1;
+    (0..PAGES).for_each(&mut write);
+    LATE.for_each(&mut write);
+    assert!(pager.root().age().unwrap());
+    let used = nr_young(&pager, ANON_COLUMN);
+    // The newest, a thirty-second of what is resident, keep their entries a while.
+    let newest = 8 * MIB / PAGE / 32;
+    assert!((LATE.len()..LATE.len() + newest).contains(&(used as usize)), "{used}");
+    pager.check().unwrap();
+}
