@@ -10,6 +10,7 @@ mod fio;
 mod hit;
 mod kernel_group;
 mod policy;
+mod remote;
 mod soak;
 mod umap;
 

@@ -288,12 +288,6 @@ impl Account {
         self.ancestry().all(|account| account.usage() + PAGE_COST <= account.background_from())
     }
 
-    /// Pages will have to go soon, or do.
-    pub fn is_tight(&self) -> bool {
-        let tight = |a: &Self| a.usage() >= a.background_from() / 8 * 7;
-        self.ancestry().any(tight)
-    }
-
     /// Usage at which it stops again.
     pub fn background_until(&self) -> u64 {
         let max = self.fault_max();

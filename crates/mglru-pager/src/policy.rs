@@ -17,6 +17,7 @@ mod pressure;
 pub mod report;
 mod staging;
 mod taken;
+mod turn;
 mod world;
 mod writeback;
 
@@ -151,6 +152,7 @@ impl Policy {
             self.open_jobs();
             self.give_way();
             let reclaimed = self.step_jobs();
+            let turned = self.turn();
             self.trim_staging();
             self.world.settle_slack();
             let wrote = self.flush();
@@ -158,7 +160,7 @@ impl Policy {
             self.feed_starved();
             self.tick_pressure();
             drop(work);
-            if !(reclaimed || wrote) {
+            if !(reclaimed || turned || wrote) {
                 self.sleep();
             }
         }

@@ -25,7 +25,7 @@ pub(crate) enum AgingNeed {
 
 /// An aging pass of one lruvec on behalf of one caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Aging {
+pub struct Aging {
     lruvec: LruvecId,
     seq: Seq,
     evictable: Evictable,

@@ -1,7 +1,7 @@
 //! The debug interface of the generations: age once, evict one generation (the `+` and `-`
 //! commands of lru_gen).
 
-use crate::aging::AgingStep;
+use crate::aging::{Aging, AgingStep};
 use crate::generations::Evictable;
 use crate::host::Host;
 use crate::lru::Lru;
@@ -30,9 +30,22 @@ impl Lru {
         }
         let mut aging = self.start_aging(id, evictable, force);
         loop {
-            if let AgingStep::Over { aged } = self.step_aging(&mut aging, host) {
+            if let Some(aged) = self.step_age(&mut aging, host) {
                 return aged;
             }
+        }
+    }
+
+    /// As [`Self::debug_age`], for a host that has other things to do between two slices.
+    pub fn begin_age(&self, id: LruvecId, swappiness: u8, force: bool) -> Aging {
+        self.start_aging(id, Evictable::under(swappiness), force)
+    }
+
+    /// One slice; once it is over, whether this caller made the new generation.
+    pub fn step_age(&mut self, aging: &mut Aging, host: &mut impl Host) -> Option<bool> {
+        match self.step_aging(aging, host) {
+            AgingStep::Over { aged } => Some(aged),
+            AgingStep::Walking { .. } => None,
         }
     }
 

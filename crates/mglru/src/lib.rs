@@ -51,6 +51,7 @@ pub mod types;
 mod walk;
 mod workingset;
 
+pub use aging::Aging;
 pub use config::Config;
 pub use contig::Contig;
 pub use controller::{TierRate, TierRates};

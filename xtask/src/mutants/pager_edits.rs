@@ -174,4 +174,11 @@ pub const EDITS: &[Edit] = &[
         replacement: "",
         by: &["first_use::"],
     },
+    Edit {
+        says: "generations do not turn where pages are used once",
+        file: "policy/turn.rs",
+        text: "position(|(m, &n)| n > held(m))",
+        replacement: "position(|(m, &n)| n > held(m) && n == 0)",
+        by: &["first_use::what_was_used_long_ago"],
+    },
 ];

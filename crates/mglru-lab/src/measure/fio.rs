@@ -3,8 +3,9 @@
 //! call the memory it maps, so that its threads may serve their own faults.
 //!
 //! What programs read of themselves is charged to the group that reads it first. Beside a pager
-//! nothing else in the group can go, and the kernel would take the very code that runs: so both
-//! sides run once outside the group before.
+//! nothing else in the group can go, and the kernel would take the very code that runs: so each
+//! side runs once outside the group before it is measured (what lies unused for a minute a host may
+//! have dropped meanwhile).
 
 use std::fs::File;
 use std::io::Write;
@@ -43,7 +44,6 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
     for engine in [FaultEngine::Sigbus, FaultEngine::Thread] {
         for &(rw, law, least) in patterns {
             let job = Job { settings, group: &group, file: file.path(), engine, rw, law };
-            job.warm()?;
             findings.extend(job.compare(least)?);
         }
     }
@@ -102,15 +102,14 @@ impl Job<'_> {
         Ok([rate, tail])
     }
 
-    /// Has the code of both sides read.
-    fn warm(&self) -> Result<(), Error> {
-        [false, true].into_iter().try_for_each(|managed| {
-            let mut command = self.command(managed, (0, 1))?;
-            command.output().map(drop).map_err(|e| Error::io(Path::new("fio"), e))
-        })
+    /// Has the code of a side read.
+    fn warm(&self, managed: bool) -> Result<(), Error> {
+        let mut command = self.command(managed, (0, 1))?;
+        command.output().map(drop).map_err(|e| Error::io(Path::new("fio"), e))
     }
 
     fn run(&self, managed: bool) -> Result<Said, Error> {
+        self.warm(managed)?;
         // Writes back and forgets what is cached of it.
         let file = File::options().read(true).write(true).open(self.file);
         let cold = file.and_then(|file| FileStore::new(&file, true).map(drop));

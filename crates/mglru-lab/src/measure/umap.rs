@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,65 +13,89 @@ use std::time::{Duration, Instant};
 use mglru_pager::{Advice, FaultEngine, FifoPager, PagerOptions};
 use rustix::fs::OFlags;
 
+use super::remote::{ANSWER, Remote};
 use super::{Finding, MIB, Numbers, PAGE, Section, Settings, Target, abba, failed, progress};
 use crate::error::Error;
 
 /// Threads that read and write: as many as the most writers of `budget`.
 const THREADS: usize = 16;
 
-pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
-    progress("umap: random reads and writes, half of the file fits");
-    let len = settings.size(128, 8) * MIB;
-    let file = scratch(settings, len).map_err(|e| Error::io(&settings.dir, e))?;
-    let long = settings.size(Duration::from_secs(4), Duration::from_millis(200));
-    // A file system may refuse to be read past its cache.
-    let alone = disk_alone(&file, len, long).map_or("unknown".into(), |n| format!("{n:.0}/s"));
-    let base = || {
-        let map = FifoPager::map(&file, len / 2 / PAGE).map_err(|e| Error::io(&settings.dir, e))?;
-        Ok(rate(long, |seed| access(&map, seed)))
-    };
-    let compare = |engine: FaultEngine| {
-        let ours = || {
-            let options = PagerOptions::new().memory_max(len as u64 / 2).fault_engine(engine);
-            let pager = options.open().map_err(failed("umap"))?;
-            let map = pager.root().share_scratch(&settings.dir, len).map_err(failed("umap"))?;
-            map.advise(Advice::Random).map_err(failed("umap"))?;
-            Ok(rate(long, |seed| access(&map, seed)))
-        };
-        let pairs = abba::pairs(settings.pairs, base, ours)?;
-        let (first, engine) = (&pairs[0], engine.name());
-        let behind = format!(
-            "{:.0}/s and {:.0}/s in the first pair; ours moved {:.0} pages/s, the disk {alone}",
-            first.0.accesses, first.1.accesses, first.1.pages
-        );
-        let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a.accesses, b.accesses)).collect();
-        let what = format!("accesses per second over UMap's method, {THREADS} threads, {engine}");
-        let target = Target::AtLeast(10.0);
-        Ok(Finding::new(Section::Umap, what, abba::ratios(&pairs), target, behind))
-    };
-    [FaultEngine::Sigbus, FaultEngine::Thread].into_iter().map(compare).collect()
+/// Where the file is.
+struct Place<'a> {
+    what: &'a str,
+    dir: &'a Path,
+    file: File,
+    len: usize,
+    long: Duration,
 }
 
-fn scratch(settings: &Settings, len: usize) -> std::io::Result<File> {
-    let mut file = tempfile::tempfile_in(&settings.dir)?;
+pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
+    let brief = Duration::from_millis(200);
+    let disk = (settings.size(128, 8), settings.size(Duration::from_secs(4), brief));
+    // A thousand pages a second: a smaller file is in memory as soon.
+    let volume = (settings.size(16, 8), settings.size(Duration::from_secs(6), brief));
+    let mut findings = Place::new("the disk", &settings.dir, disk)?.compare(settings)?;
+    let remote = Remote::mount().map_err(|e| Error::Request(format!("umap: FUSE: {e}")))?;
+    let what = format!("a volume that answers after {ANSWER:?}");
+    findings.extend(Place::new(&what, remote.path(), volume)?.compare(settings)?);
+    Ok(findings)
+}
+
+impl<'a> Place<'a> {
+    fn new(what: &'a str, dir: &'a Path, (mib, long): (usize, Duration)) -> Result<Self, Error> {
+        let len = mib * MIB;
+        let file = scratch(dir, len).map_err(|e| Error::io(dir, e))?;
+        Ok(Self { what, dir, file, len, long })
+    }
+
+    fn compare(&self, settings: &Settings) -> Result<Vec<Finding>, Error> {
+        progress(&format!("umap: random reads and writes of {}, half of it fits", self.what));
+        // A file system may refuse to be read past its cache.
+        let alone = disk_alone(&self.file, self.len, self.long);
+        let alone = alone.map_or("unknown".into(), |n| format!("{n:.0} pages/s"));
+        let compare = |engine: FaultEngine| {
+            let pairs = abba::pairs(settings.pairs, || self.base(), || self.ours(engine))?;
+            let (what, engine, first) = (self.what, engine.name(), pairs[0]);
+            let behind = format!(
+                "{:.0}/s and {:.0}/s in the first pair; {what} alone moves {alone}",
+                first.0, first.1
+            );
+            let figure = format!(
+                "accesses per second over UMap's method, {THREADS} threads, {engine}, {what}"
+            );
+            let (spread, target) = (abba::ratios(&pairs), Target::AtLeast(10.0));
+            Ok(Finding::new(Section::Umap, figure, spread, target, behind))
+        };
+        [FaultEngine::Sigbus, FaultEngine::Thread].into_iter().map(compare).collect()
+    }
+
+    fn base(&self) -> Result<f64, Error> {
+        let most = self.len / 2 / PAGE;
+        let map = FifoPager::map(&self.file, most).map_err(|e| Error::io(self.dir, e))?;
+        Ok(rate(self.long, |seed| access(&map, seed)))
+    }
+
+    fn ours(&self, engine: FaultEngine) -> Result<f64, Error> {
+        let options = PagerOptions::new().memory_max(self.len as u64 / 2).fault_engine(engine);
+        let pager = options.open().map_err(failed("umap"))?;
+        let map = pager.root().share_scratch(self.dir, self.len).map_err(failed("umap"))?;
+        map.advise(Advice::Random).map_err(failed("umap"))?;
+        Ok(rate(self.long, |seed| access(&map, seed)))
+    }
+}
+
+fn scratch(dir: &Path, len: usize) -> std::io::Result<File> {
+    let mut file = tempfile::tempfile_in(dir)?;
     let chunk = vec![1u8; MIB];
     (0..len / MIB).try_for_each(|_| file.write_all(&chunk))?;
     file.sync_all()?;
     Ok(file)
 }
 
-/// What a run gives a second, once memory is full: the first half of the time is not counted.
-struct Rate {
-    accesses: f64,
-    /// Read and written.
-    pages: f64,
-}
-
-/// Has all threads do the same until the time is over. `begin` gives a thread's access by its
-/// seed; one that says it did nothing does not count.
-fn rate<A: FnMut() -> bool>(long: Duration, begin: impl Fn(u64) -> A + Sync) -> Rate {
+/// What all threads do a second, once memory is full: the first half of the time is not counted.
+/// `begin` gives a thread's access by its seed; one that says it did nothing does not count.
+fn rate<A: FnMut() -> bool>(long: Duration, begin: impl Fn(u64) -> A + Sync) -> f64 {
     let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
-    let counts = || [done.load(Ordering::Relaxed), bytes_moved() / PAGE as u64];
     thread::scope(|scope| {
         for seed in 1..=THREADS as u64 {
             let (begin, done, over) = (&begin, &done, &over);
@@ -82,12 +107,12 @@ fn rate<A: FnMut() -> bool>(long: Duration, begin: impl Fn(u64) -> A + Sync) -> 
             });
         }
         thread::sleep(long / 2);
-        let (start, before) = (Instant::now(), counts());
+        let (start, before) = (Instant::now(), done.load(Ordering::Relaxed));
         thread::sleep(long / 2);
-        let (seconds, after) = (start.elapsed().as_secs_f64(), counts());
+        let after = done.load(Ordering::Relaxed);
+        let seconds = start.elapsed().as_secs_f64();
         over.store(true, Ordering::Relaxed);
-        let [accesses, pages] = [0, 1].map(|nth| (after[nth] - before[nth]) as f64 / seconds);
-        Rate { accesses, pages }
+        (after - before) as f64 / seconds
     })
 }
 
@@ -124,18 +149,8 @@ fn disk_alone(file: &File, len: usize, long: Duration) -> std::io::Result<f64> {
             moved.is_ok()
         }
     };
-    Ok(rate(long, transfer).accesses)
+    Ok(rate(long, transfer))
 }
 
 #[repr(align(4096))]
 struct Aligned([u8; PAGE]);
-
-/// Bytes that this process had disks move, if the kernel counts them.
-fn bytes_moved() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let moved = |line: &str| {
-        let (key, value) = line.split_once(": ")?;
-        matches!(key, "read_bytes" | "write_bytes").then(|| value.parse::<u64>().ok())?
-    };
-    text.lines().filter_map(moved).sum()
-}

@@ -41,14 +41,10 @@ impl Policy {
         self.world.taken.clear();
     }
 
-    /// Where there is room, nobody will ask, and the entry stays.
     fn settle(&mut self, id: u32, page: u32) {
         let Some(attached) = self.world.arenas[id as usize].as_ref() else { return };
         let arena = attached.arena.clone();
         let Some(folio) = attached.entries.folio(page) else { return };
-        if !arena.account.is_tight() {
-            return;
-        }
         self.world.taken.add(&arena, vec![arena.view.pages(page, 1)]);
         // Of mappings with recency the fault was counted.
         let counted = self.lru.folios()[folio].flags.has(Bit::REFERENCED);

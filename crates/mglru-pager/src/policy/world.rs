@@ -19,6 +19,7 @@ use super::entries::Entries;
 use super::evict::Victim;
 use super::fresh::Fresh;
 use super::taken::Taken;
+use super::turn::Turn;
 use super::writeback::Writer;
 use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
 use crate::arena::{Access, Arena};
@@ -76,6 +77,7 @@ pub(super) struct World {
     pub(super) scratch: Vec<u8>,
     random: u64,
     pub(super) taken: Taken,
+    pub(super) turn: Turn,
 }
 
 impl World {
@@ -103,6 +105,7 @@ impl World {
             scratch: Vec::with_capacity(2 * PAGE),
             random: 0,
             taken: Taken::default(),
+            turn: Turn::default(),
         })
     }
 
@@ -128,6 +131,9 @@ impl World {
         let arena = self.attached(id).arena.clone();
         let distances = self.distances.of(arena.account.memcg);
         arena.set_evicted(page, distances.evict());
+        let memcg = arena.account.memcg.index();
+        self.turn.evicted.resize(self.accounts.len(), 0);
+        self.turn.evicted[memcg] += 1;
         if distances.is_new_epoch() {
             let recent = distances.recent(arena.account.usage() / PAGE_COST);
             arena.account.recent.store(recent, Ordering::Release);

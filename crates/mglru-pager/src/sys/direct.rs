@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{checked, raw};
 
@@ -70,7 +71,23 @@ impl Drop for Buffer {
 
 /// A new, empty file in `folder` that has no name.
 pub fn unnamed(folder: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).open(folder)
+    let opened =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).open(folder);
+    match &opened {
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => unlinked(folder),
+        _ => opened,
+    }
+}
+
+/// As [`unnamed`], where a file system has none without a name (FUSE, NFS): it has one for a
+/// moment.
+fn unlinked(folder: &Path) -> io::Result<File> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = folder.join(format!(".mglru-{}-{next}", std::process::id()));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// The same file again, past the page cache if its file system can; as it is if not.
@@ -107,4 +124,17 @@ pub fn forget_cached(file: &File) -> io::Result<()> {
 pub fn reserve(file: &File, len: u64) -> io::Result<()> {
     // SAFETY: takes numbers only.
     checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len as libc::off_t) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_had_a_name_leaves_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [unlinked(folder.path()), unlinked(folder.path()), unnamed(folder.path())];
+        assert!(files.iter().all(Result::is_ok));
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
 }

@@ -7,7 +7,7 @@ use mglru_pager::Advice;
 
 const PAGES: usize = 32 * MIB / PAGE;
 /// Brought early enough that the first use is over, and late enough that they are resident.
-const LATE: Range<usize> = PAGES - 1200..PAGES - 1000;
+const LATE: Range<usize> = PAGES - 400..PAGES - 200;
 
 #[test]
 fn a_page_that_was_used_once_more_is_told_from_one_that_was_not() {
@@ -42,5 +42,29 @@ fn a_fault_that_was_counted_is_not_found_again() {
     // The newest, a thirty-second of what is resident, keep their entries a while.
     let newest = 8 * MIB / PAGE / 32;
     assert!((LATE.len()..LATE.len() + newest).contains(&(used as usize)), "{used}");
+    pager.check().unwrap();
+}
+
+#[test]
+fn what_was_used_long_ago_makes_room_for_what_is_used_once() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let file = file_of(PAGES * PAGE, |at| (at / PAGE) as u8);
+    // SAFETY: nobody else has the file.
+    let map = unsafe { pager.root().map(&file) }.unwrap();
+    map.advise(Advice::Random).unwrap();
+    let read = |page: usize| assert_eq!(map[page * PAGE], page as u8);
+    let proved = 0..500;
+    (0..1500).for_each(read);
+    // Where there is room it looks when it is asked.
+    pager.check().unwrap();
+    proved.clone().for_each(read);
+    assert!(pager.root().age().unwrap());
+    assert!(nr_young(&pager, FILE_COLUMN) >= 400, "most are young");
+    // Twice around, and a generation for each time: four times the budget.
+    (0..2).for_each(|_| (1500..PAGES).for_each(read));
+    let missing = map.stat().missing;
+    proved.for_each(read);
+    let gone = map.stat().missing - missing;
+    assert!(gone >= 450, "{gone}");
     pager.check().unwrap();
 }
