@@ -76,10 +76,10 @@ fn check(root: &Path) -> Result<String, String> {
 
 /// What no guest with the newest kernel starts without, of what a doctor's table has no.
 fn lacking(doctor: &str) -> Option<&str> {
-    let rows = doctor.lines().map(str::trim_start);
+    let mut rows = doctor.lines().map(str::trim_start);
     let (needed, newest) = (|row: &&str| row.starts_with("NO "), "newest kernel");
     let missing = |row: &&str| row.starts_with("no ") && row.contains(newest);
-    rows.filter(|row| needed(row) || missing(row)).next().map(|row| row[2..].trim())
+    rows.find(|row| needed(row) || missing(row)).map(|row| row[2..].trim())
 }
 
 /// What `mglru` printed; its last words if it failed.
