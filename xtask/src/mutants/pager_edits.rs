@@ -177,8 +177,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "generations do not turn where pages are used once",
         file: "policy/turn.rs",
-        text: "position(|(m, &n)| n > held(m))",
-        replacement: "position(|(m, &n)| n > held(m) && n == 0)",
+        text: "find(turned).filter(|_| self.world.generations)",
+        replacement: "find(turned).filter(|_| false)",
         by: &["first_use::what_was_used_long_ago"],
     },
 ];

@@ -48,7 +48,7 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        // What could not be taken down goes with the process.
+        // What cannot be taken down answers no more.
         self.session.take().map(BackgroundSession::umount_and_join);
     }
 }

@@ -24,9 +24,8 @@ impl Policy {
     /// Notes a page that a use brought, where its entry tells of it.
     pub(super) fn note_fresh(&mut self, id: u32, page: u32) {
         let arena = &self.world.attached(id).arena;
-        // CLOCK, with its second chance, means the first use too.
-        let counts = self.world.second_chance || arena.bits() != Bits::Entries;
-        if !counts && arena.access() != Access::Sequential {
+        let told = self.world.generations && arena.bits() == Bits::Entries;
+        if told && arena.access() != Access::Sequential {
             self.world.fresh.push_back((id, page));
         }
     }
@@ -41,10 +40,14 @@ impl Policy {
         self.world.taken.clear();
     }
 
+    /// One that left and came back meanwhile is taken for the first of the two: that is rare.
     fn settle(&mut self, id: u32, page: u32) {
         let Some(attached) = self.world.arenas[id as usize].as_ref() else { return };
         let arena = attached.arena.clone();
         let Some(folio) = attached.entries.folio(page) else { return };
+        if arena.pages.is_pinned(page) {
+            return;
+        }
         self.world.taken.add(&arena, vec![arena.view.pages(page, 1)]);
         // Of mappings with recency the fault was counted.
         let counted = self.lru.folios()[folio].flags.has(Bit::REFERENCED);

@@ -58,13 +58,10 @@ impl World {
             out.referenced = u32::from(attached.arena.pages.take_young(page));
             return;
         };
-        if attached.arena.pages.take_young(page) {
-            // Rescued: who wanted it may not have run since.
-            out.referenced = 1;
-            return;
-        }
         let run = window_around(page, window.entries, attached.arena.pages.len());
-        if !self.is_used(attached, category, page) {
+        // Who had a page rescued may not have run since.
+        let rescued = attached.arena.pages.take_young(page);
+        if !rescued && !self.is_used(attached, category, page) {
             return;
         }
         let (lruvec, neighbours) = (folios[folio].lruvec, &mut out.neighbours);

@@ -102,6 +102,7 @@ impl Policy {
     /// Makes a new generation of a group, as lru_gen's `+` does.
     pub(crate) fn age(&mut self, memcg: MemcgId) -> bool {
         self.learn();
+        self.end_turn();
         let lruvec = self.lru.lruvec_id(memcg, NODE);
         let swappiness = self.account(memcg).swappiness();
         let aged = self.lru.debug_age(lruvec, swappiness, true, &mut self.world);

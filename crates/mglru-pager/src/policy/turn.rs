@@ -1,22 +1,32 @@
 //! Generations by turnover. Pages that are used once go as they come, from the oldest generation,
 //! which so is never empty: nothing would ever make a new one, and pages that were used when those
-//! were made would stay for good. So one is made when as many pages as a group holds were
-//! evicted since, a slice of a walk at a time.
+//! were made would stay for good. So one is made whenever as many pages were evicted as a group
+//! holds itself, a slice of a walk at a time.
 
 use mglru::{Aging, MemcgId};
 
 use super::{NODE, Policy};
-use crate::account::PAGE_COST;
 
 /// Slices between looks at what else there is to do.
 const SLICES: usize = 4;
+/// Pages that are evicted for a turn at least: a walk is of all that a group has mapped.
+const LEAST: u64 = 1024;
 
 /// What is turning, and how far each group has come.
 #[derive(Default)]
 pub(super) struct Turn {
     aging: Option<Aging>,
     /// Pages evicted since the last turn, by memcg.
-    pub(super) evicted: Vec<u64>,
+    evicted: Vec<u64>,
+}
+
+impl Turn {
+    pub(super) fn note_evicted(&mut self, memcg: MemcgId) {
+        if self.evicted.len() <= memcg.index() {
+            self.evicted.resize(memcg.index() + 1, 0);
+        }
+        self.evicted[memcg.index()] += 1;
+    }
 }
 
 impl Policy {
@@ -33,14 +43,26 @@ impl Policy {
         true
     }
 
+    /// Ends the turn under way, for who would otherwise end its walk before it has seen all.
+    pub(super) fn end_turn(&mut self) {
+        while self.world.turn.aging.is_some() {
+            self.turn();
+        }
+    }
+
     fn due(&mut self) -> Option<Aging> {
-        let accounts = &self.world.accounts;
-        let held = |memcg: usize| accounts[memcg].usage() / PAGE_COST;
-        let memcg = self.world.turn.evicted.iter().enumerate().position(|(m, &n)| n > held(m))?;
+        let evicted = &self.world.turn.evicted;
+        let turned = |memcg: &usize| evicted[*memcg] > self.held(MemcgId(*memcg as u32)).max(LEAST);
+        let memcg = (0..evicted.len()).find(turned).filter(|_| self.world.generations)?;
         self.world.turn.evicted[memcg] = 0;
         let memcg = MemcgId(memcg as u32);
-        let (lruvec, swappiness) =
-            (self.lru.lruvec_id(memcg, NODE), self.account(memcg).swappiness());
-        Some(self.lru.begin_age(lruvec, swappiness, true))
+        let swappiness = self.account(memcg).swappiness();
+        Some(self.lru.begin_age(self.lru.lruvec_id(memcg, NODE), swappiness, true))
+    }
+
+    /// Evictable pages of a group's own.
+    fn held(&self, memcg: MemcgId) -> u64 {
+        let sizes = self.lru.sizes(memcg, NODE);
+        sizes.inactive_anon + sizes.active_anon + sizes.inactive_file + sizes.active_file
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct World {
     pub(super) swap: Arc<Swap>,
     /// A victim that was used since it was last passed is passed again.
     pub(super) second_chance: bool,
+    /// The policy is one of generations.
+    pub(super) generations: bool,
     pub(super) writer: Writer,
     pub(super) pagemap: Pagemap,
     /// Staged pages of heaps, the oldest first: (arena, page).
@@ -85,6 +87,7 @@ impl World {
         root: Arc<Account>,
         swap: Arc<Swap>,
         second_chance: bool,
+        generations: bool,
     ) -> io::Result<Self> {
         Ok(Self {
             clock: Clock::start(),
@@ -94,6 +97,7 @@ impl World {
             mms: Vec::new(),
             swap,
             second_chance,
+            generations,
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),
             fresh: Fresh::new(),
@@ -131,13 +135,11 @@ impl World {
         let arena = self.attached(id).arena.clone();
         let distances = self.distances.of(arena.account.memcg);
         arena.set_evicted(page, distances.evict());
-        let memcg = arena.account.memcg.index();
-        self.turn.evicted.resize(self.accounts.len(), 0);
-        self.turn.evicted[memcg] += 1;
         if distances.is_new_epoch() {
             let recent = distances.recent(arena.account.usage() / PAGE_COST);
             arena.account.recent.store(recent, Ordering::Release);
         }
+        self.turn.note_evicted(arena.account.memcg);
     }
 
     /// A page is no longer away; `used`: because it was touched.

@@ -83,11 +83,18 @@ pub fn unnamed(folder: &Path) -> io::Result<File> {
 /// moment.
 fn unlinked(folder: &Path) -> io::Result<File> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let next = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = folder.join(format!(".mglru-{}-{next}", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+    loop {
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".mglru-{}-{next}", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+            // Another's, or left behind by one that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => {
+                let file = opened?;
+                return std::fs::remove_file(&path).map(|()| file);
+            }
+        }
+    }
 }
 
 /// The same file again, past the page cache if its file system can; as it is if not.
