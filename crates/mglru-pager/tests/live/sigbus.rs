@@ -107,8 +107,10 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
     let pin = map.pin(0..MIB).unwrap();
     page_out(&map, MIB);
     drop(pin);
+    let missing = map.stat().missing;
     map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
-    assert!(map.resident().unwrap() >= 2 * MIB as u64);
+    // A reclaim that is under way may take some of them again.
+    assert!(map.stat().missing - missing >= (MIB / PAGE) as u64);
     pager.check().unwrap();
 }
 
