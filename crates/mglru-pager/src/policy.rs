@@ -126,7 +126,7 @@ pub fn start(
         stopping: AtomicBool::new(false),
     });
     root.charge_anyway(OVERHEAD);
-    let world = World::new(root, swap, second_chance, config.is_mglru())?;
+    let world = World::new(root, swap, second_chance)?;
     let mut policy = Policy {
         lru: Lru::new(config, 0),
         world,

@@ -170,14 +170,14 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "the use that brought a page shows as another",
         file: "policy/fresh.rs",
-        text: "        self.world.taken.add(&arena, vec![arena.view.pages(page, 1)]);\n",
+        text: "        self.world.taken.add(&arena, [arena.view.pages(page, 1)]);\n",
         replacement: "",
         by: &["first_use::"],
     },
     Edit {
         says: "generations do not turn where pages are used once",
         file: "policy/turn.rs",
-        text: "find(turned).filter(|_| self.world.generations)",
+        text: "find(turned).filter(|_| self.lru.config().is_mglru())",
         replacement: "find(turned).filter(|_| false)",
         by: &["first_use::what_was_used_long_ago"],
     },

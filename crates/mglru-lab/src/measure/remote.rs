@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use fuser::{
     BackgroundSession, BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -15,6 +15,8 @@ use fuser::{
     ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, TimeOrNow,
     WriteFlags,
 };
+
+use crate::steer::cgroupfs;
 
 /// How long a page takes: as volumes of data centres do.
 pub(super) const ANSWER: Duration = Duration::from_millis(1);
@@ -118,24 +120,8 @@ impl Files {
 }
 
 fn attributes(ino: u64, kind: FileType, size: u64) -> FileAttr {
-    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
-    FileAttr {
-        ino: INodeNo(ino),
-        size,
-        blocks: size.div_ceil(512),
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind,
-        perm: 0o700,
-        nlink: 1,
-        uid: uid.as_raw(),
-        gid: gid.as_raw(),
-        rdev: 0,
-        blksize: 4096,
-        flags: 0,
-    }
+    let empty = cgroupfs::attributes(INodeNo(ino), kind, 0o700);
+    FileAttr { size, blocks: size.div_ceil(512), ..empty }
 }
 
 /// What the kernel asks; the answers come from [`answer`].

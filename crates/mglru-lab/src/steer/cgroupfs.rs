@@ -180,7 +180,8 @@ fn below(group: &str, name: &str) -> Node {
     Node { group: format!("{}/{name}", group.trim_end_matches('/')), file: None }
 }
 
-fn attributes(ino: INodeNo, kind: FileType, perm: u16) -> FileAttr {
+/// Attributes of an empty file or folder that is this user's.
+pub(crate) fn attributes(ino: INodeNo, kind: FileType, perm: u16) -> FileAttr {
     let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
     FileAttr {
         ino,

@@ -24,7 +24,7 @@ impl Policy {
     /// Notes a page that a use brought, where its entry tells of it.
     pub(super) fn note_fresh(&mut self, id: u32, page: u32) {
         let arena = &self.world.attached(id).arena;
-        let told = self.world.generations && arena.bits() == Bits::Entries;
+        let told = self.lru.config().is_mglru() && arena.bits() == Bits::Entries;
         if told && arena.access() != Access::Sequential {
             self.world.fresh.push_back((id, page));
         }
@@ -48,7 +48,7 @@ impl Policy {
         if arena.pages.is_pinned(page) {
             return;
         }
-        self.world.taken.add(&arena, vec![arena.view.pages(page, 1)]);
+        self.world.taken.add(&arena, [arena.view.pages(page, 1)]);
         // Of mappings with recency the fault was counted.
         let counted = self.lru.folios()[folio].flags.has(Bit::REFERENCED);
         if arena.access() == Access::Random && !counted {

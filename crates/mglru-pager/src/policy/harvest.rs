@@ -90,7 +90,7 @@ impl World {
         let used = self.is_used(attached, category, page);
         if used {
             let mut taken = Taken::default();
-            taken.add(&attached.arena, vec![attached.arena.view.pages(page, 1)]);
+            taken.add(&attached.arena, [attached.arena.view.pages(page, 1)]);
             taken.clear();
         }
         used

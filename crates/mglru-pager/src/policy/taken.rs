@@ -25,7 +25,7 @@ impl Taken {
     }
 
     /// Takes the bits of an arena's runs.
-    pub(super) fn add(&mut self, arena: &Arc<Arena>, runs: Vec<Span>) {
+    pub(super) fn add(&mut self, arena: &Arc<Arena>, runs: impl IntoIterator<Item = Span>) {
         match arena.bits() {
             Bits::Kept => self.kept.extend(runs.into_iter().map(|run| (arena.clone(), run))),
             Bits::Entries => self.zaps.extend(runs),

@@ -52,8 +52,10 @@ impl Policy {
 
     fn due(&mut self) -> Option<Aging> {
         let evicted = &self.world.turn.evicted;
-        let turned = |memcg: &usize| evicted[*memcg] > self.held(MemcgId(*memcg as u32)).max(LEAST);
-        let memcg = (0..evicted.len()).find(turned).filter(|_| self.world.generations)?;
+        let turned = |&memcg: &usize| {
+            evicted[memcg] > LEAST && evicted[memcg] > self.held(MemcgId(memcg as u32))
+        };
+        let memcg = (0..evicted.len()).find(turned).filter(|_| self.lru.config().is_mglru())?;
         self.world.turn.evicted[memcg] = 0;
         let memcg = MemcgId(memcg as u32);
         let swappiness = self.account(memcg).swappiness();

@@ -61,8 +61,6 @@ pub(super) struct World {
     pub(super) swap: Arc<Swap>,
     /// A victim that was used since it was last passed is passed again.
     pub(super) second_chance: bool,
-    /// The policy is one of generations.
-    pub(super) generations: bool,
     pub(super) writer: Writer,
     pub(super) pagemap: Pagemap,
     /// Staged pages of heaps, the oldest first: (arena, page).
@@ -87,7 +85,6 @@ impl World {
         root: Arc<Account>,
         swap: Arc<Swap>,
         second_chance: bool,
-        generations: bool,
     ) -> io::Result<Self> {
         Ok(Self {
             clock: Clock::start(),
@@ -97,7 +94,6 @@ impl World {
             mms: Vec::new(),
             swap,
             second_chance,
-            generations,
             pagemap: Pagemap::open()?,
             staged: VecDeque::new(),
             fresh: Fresh::new(),

@@ -3,19 +3,25 @@
 use std::ops::Range;
 
 use crate::{ANON_COLUMN, FILE_COLUMN, MIB, PAGE, file_of, nr_young, pager};
-use mglru_pager::Advice;
+use mglru_pager::{Advice, Mapping, Pager};
 
 const PAGES: usize = 32 * MIB / PAGE;
 /// Brought early enough that the first use is over, and late enough that they are resident.
 const LATE: Range<usize> = PAGES - 400..PAGES - 200;
 
-#[test]
-fn a_page_that_was_used_once_more_is_told_from_one_that_was_not() {
-    let Some(pager) = pager(8 * MIB) else { return };
+/// A file whose pages hold their numbers, to be read at random.
+fn mapped(pager: &Pager) -> Mapping {
     let file = file_of(PAGES * PAGE, |at| (at / PAGE) as u8);
     // SAFETY: nobody else has the file.
     let map = unsafe { pager.root().map(&file) }.unwrap();
     map.advise(Advice::Random).unwrap();
+    map
+}
+
+#[test]
+fn a_page_that_was_used_once_more_is_told_from_one_that_was_not() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let map = mapped(&pager);
     let read = |page: usize| assert_eq!(map[page * PAGE], page as u8);
     (0..PAGES).for_each(read);
     let missing = map.stat().missing;
@@ -48,10 +54,7 @@ fn a_fault_that_was_counted_is_not_found_again() {
 #[test]
 fn what_was_used_long_ago_makes_room_for_what_is_used_once() {
     let Some(pager) = pager(8 * MIB) else { return };
-    let file = file_of(PAGES * PAGE, |at| (at / PAGE) as u8);
-    // SAFETY: nobody else has the file.
-    let map = unsafe { pager.root().map(&file) }.unwrap();
-    map.advise(Advice::Random).unwrap();
+    let map = mapped(&pager);
     let read = |page: usize| assert_eq!(map[page * PAGE], page as u8);
     let proved = 0..500;
     (0..1500).for_each(read);
