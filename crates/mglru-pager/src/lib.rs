@@ -58,6 +58,7 @@ pub use heap::{ForkPolicy, Heap};
 pub use lent::{Mapping, MappingMut};
 pub use mapping::{Advice, FaultStat, Pin};
 pub use pager::{Pager, PagerOptions};
+pub use policy::distance::refaults_within;
 pub use probe::{Fact, KEPT_BITS, probe};
 pub use round_trip::{on_first_processor, raw_round_trip};
 pub use shared::SharedMapping;

@@ -5,6 +5,7 @@
 //! smaller one keeps (the stack property), and the faults it is spared are those with a distance
 //! up to what it has more. First touches and first reads are spared by no memory.
 
+use mglru_pager::refaults_within;
 use serde::Serialize;
 
 use super::sample::Distances;
@@ -25,26 +26,9 @@ pub struct Saving {
 /// What `factor` times the memory would have saved.
 pub fn saving(distances: &Distances, factor: f64) -> Saving {
     let more_bytes = (distances.resident as f64 * (factor - 1.0)) as u64;
-    let spared = up_to(&distances.classes, more_bytes).min(distances.major);
+    let spared = refaults_within(&distances.classes, more_bytes).min(distances.major);
     let percent = 100.0 * spared as f64 / distances.major.max(1) as f64;
     Saving { factor, more_bytes, spared, percent }
-}
-
-/// How many are not above a bound; of the class that it falls in, in proportion.
-fn up_to(classes: &[(u64, u64)], most: u64) -> u64 {
-    let part = |&(bound, count): &(u64, u64)| {
-        let below = class_below(bound);
-        let share = (most.saturating_sub(below)) as f64 / (bound - below) as f64;
-        count as f64 * share.clamp(0.0, 1.0)
-    };
-    classes.iter().map(part).sum::<f64>().round() as u64
-}
-
-/// Where a class begins: there are four to each power of two, and the lowest is one page.
-fn class_below(bound: u64) -> u64 {
-    let power = 1u64 << (63 - bound.leading_zeros());
-    let width = if bound == power { power / 8 } else { power / 4 };
-    bound - width
 }
 
 #[cfg(test)]
@@ -62,13 +46,5 @@ mod tests {
         assert_eq!([1.0, 1.25, 1.5, 2.0, 5.0, 9.0].map(spared), [0, 100, 300, 300, 600, 600]);
         let half = saving(&distances, 1.5);
         assert_eq!((half.more_bytes, half.percent), (2 << 20, 30.0));
-    }
-
-    #[test]
-    fn a_class_is_shared_in_proportion() {
-        assert_eq!(class_below(2 << 20), 7 << 18);
-        assert_eq!(class_below(5 << 18), 1 << 20);
-        assert_eq!(up_to(&[(2 << 20, 100)], 15 << 17), 50);
-        assert_eq!(up_to(&[(4096, 10)], 4096), 10);
     }
 }

@@ -29,6 +29,24 @@ pub fn bound(class: usize) -> u64 {
     power + power * (class as u64 % 4) / 4
 }
 
+/// Of classes of distance, each its bound in bytes and how often pages came back, how many are not
+/// above `most` bytes; of the class that it falls in, in proportion.
+pub fn refaults_within(classes: &[(u64, u64)], most: u64) -> u64 {
+    let part = |&(bound, count): &(u64, u64)| {
+        let below = below(bound);
+        let share = most.saturating_sub(below) as f64 / (bound - below) as f64;
+        count as f64 * share.min(1.0)
+    };
+    classes.iter().map(part).sum::<f64>().round() as u64
+}
+
+/// Where the class of a bound begins.
+fn below(bound: u64) -> u64 {
+    let power = 1u64 << (63 - bound.leading_zeros());
+    let width = if bound == power { power / 8 } else { power / 4 };
+    bound - width
+}
+
 /// How often pages came back, by class of distance.
 pub type Histogram = [u64; CLASSES];
 
@@ -168,6 +186,13 @@ mod tests {
     fn a_class_is_bounded_by_its_bound() {
         assert_eq!([1, 2, 5, 6, 100, 128].map(|n| bound(class(n))), [1, 2, 5, 6, 112, 128]);
         assert_eq!(class(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn a_class_is_shared_in_proportion() {
+        assert_eq!([2 << 20, 5 << 18].map(below), [7 << 18, 1 << 20]);
+        assert_eq!(refaults_within(&[(2 << 20, 100)], 15 << 17), 50);
+        assert_eq!(refaults_within(&[(4096, 10), (8192, 5)], 4096), 10);
     }
 
     /// Pages drawn with a skew: the smallest of `tries` random numbers below `n`.

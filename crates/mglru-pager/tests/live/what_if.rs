@@ -33,8 +33,9 @@ fn run(max: usize, more: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
     let mut lines = text.lines().map(|line| line.split_once(' ').unwrap());
     let mut head = || lines.next().unwrap().1.parse::<u64>().unwrap();
     let (resident, major) = (head(), head());
-    let spared = lines.filter(|(bound, _)| bound.parse::<u64>().unwrap() <= more(resident));
-    Some((major, spared.map(|(_, n)| n.parse::<u64>().unwrap()).sum()))
+    let classes: Vec<(u64, u64)> =
+        lines.map(|(bound, n)| (bound.parse().unwrap(), n.parse().unwrap())).collect();
+    Some((major, mglru_pager::refaults_within(&classes, more(resident))))
 }
 
 #[test]
