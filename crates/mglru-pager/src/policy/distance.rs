@@ -8,6 +8,8 @@
 
 use mglru::MemcgId;
 
+use crate::sys::PAGE;
+
 /// Epochs kept at most, and how fine they are: one holds no more than this share of what is away,
 /// so that a distance is right to within it.
 const EPOCHS: usize = 1024;
@@ -40,11 +42,10 @@ pub fn refaults_within(classes: &[(u64, u64)], most: u64) -> u64 {
     classes.iter().map(part).sum::<f64>().round() as u64
 }
 
-/// Where the class of a bound begins.
+/// Where the class of a bound begins, bytes.
 fn below(bound: u64) -> u64 {
-    let power = 1u64 << (63 - bound.leading_zeros());
-    let width = if bound == power { power / 8 } else { power / 4 };
-    bound - width
+    let before = class(bound / PAGE as u64).checked_sub(1);
+    before.map_or(0, |nth| self::bound(nth) * PAGE as u64)
 }
 
 /// How often pages came back, by class of distance.

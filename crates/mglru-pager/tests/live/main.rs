@@ -20,6 +20,7 @@ mod what_if;
 mod writes;
 
 use std::io::{Read, Write};
+use std::time::Duration;
 
 use mglru_pager::{Advice, MappingMut, Pager, PagerOptions, SwapOptions, probe};
 
@@ -47,16 +48,23 @@ fn pattern(page: usize, version: u32) -> Vec<u8> {
     (0..PAGE / 4).flat_map(|i| (seed ^ (i as u32 / 7)).to_le_bytes()).collect()
 }
 
-/// Pages out until this much is resident: a page whose fault ended a moment ago is not known to the
-/// policy yet.
-fn page_out(map: &MappingMut, until: usize) {
+/// Does it again until it holds: the policy may not know yet of a fault that ended a moment ago,
+/// may still write, or may be about to end a reclaim of its own.
+fn until(what: impl Fn(), holds: impl Fn() -> bool) {
     for _ in 0..1000 {
-        map.advise(Advice::PageOut).unwrap();
-        if map.resident().unwrap() <= until as u64 {
+        what();
+        if holds() {
             break;
         }
+        std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(map.resident().unwrap(), until as u64);
+}
+
+/// Pages out until this much is resident.
+fn page_out(map: &MappingMut, left: usize) {
+    let resident = || map.resident().unwrap();
+    until(|| map.advise(Advice::PageOut).unwrap(), || resident() <= left as u64);
+    assert_eq!(resident(), left as u64);
 }
 
 /// Columns of lru_gen.

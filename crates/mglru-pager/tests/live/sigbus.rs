@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 
 use crate::stress::{race, verify};
-use crate::{MIB, PAGE, content, file_of, open, page_out, pattern};
+use crate::{MIB, PAGE, content, file_of, open, page_out, pattern, until};
 use mglru_pager::{Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerOptions, SwapOptions};
 
 fn pager_with(max: usize, swap: SwapOptions) -> Option<Pager> {
@@ -108,9 +108,11 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
     page_out(&map, MIB);
     drop(pin);
     let missing = map.stat().missing;
-    map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
-    // A reclaim that is under way may take some of them again.
+    let populate = || map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
+    populate();
     assert!(map.stat().missing - missing >= (MIB / PAGE) as u64);
+    until(populate, || map.resident().unwrap() >= 2 * MIB as u64);
+    assert!(map.resident().unwrap() >= 2 * MIB as u64);
     pager.check().unwrap();
 }
 
