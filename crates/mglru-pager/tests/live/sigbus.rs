@@ -106,13 +106,13 @@ fn memory_larger_than_the_budget_keeps_every_byte() {
     assert!(pager.root().peak() <= 8 * MIB as u64);
     let pin = map.pin(0..MIB).unwrap();
     page_out(&map, MIB);
-    drop(pin);
     let missing = map.stat().missing;
     let populate = || map.advise_range(Advice::PopulateRead, 4 * MIB..5 * MIB).unwrap();
     populate();
     assert!(map.stat().missing - missing >= (MIB / PAGE) as u64);
     until(populate, || map.resident().unwrap() >= 2 * MIB as u64);
     assert!(map.resident().unwrap() >= 2 * MIB as u64);
+    drop(pin);
     pager.check().unwrap();
 }
 
