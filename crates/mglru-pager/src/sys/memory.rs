@@ -87,10 +87,13 @@ unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
+/// Drops entries, also where the program locked its memory: what keeps a page resident is a pin.
+const ZAP: libc::c_int = libc::MADV_DONTNEED_LOCKED;
+
 /// Drops the entries of runs of pages of views; the pages stay, and so does their protection.
 pub fn zap_all(spans: &[Span]) -> io::Result<()> {
     // SAFETY: the spans lie in views, and the advice does not change what they hold.
-    unsafe { raw::advise_all(spans, libc::MADV_DONTNEED) }
+    unsafe { raw::advise_all(spans, ZAP) }
 }
 
 impl View {
@@ -144,7 +147,7 @@ impl View {
 
     /// Drops the entries of a run of pages; the pages stay, and so does their protection.
     pub fn zap(&self, span: Span) -> io::Result<()> {
-        self.advise(span, libc::MADV_DONTNEED)
+        self.advise(span, ZAP)
     }
 
     /// Stores a byte, as a program would.

@@ -42,6 +42,22 @@ fn without_swap_a_full_group_refuses_the_page_and_nothing_else() {
 }
 
 #[test]
+fn memory_that_the_program_locks_is_reclaimed_all_the_same() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let mut map = pager.root().map_anon(16 * MIB).unwrap();
+    let (start, len) = (map.as_ptr().cast(), map.len());
+    // SAFETY: locking changes nothing of what the memory holds.
+    assert_eq!(unsafe { libc::mlock2(start, len, 1) }, 0, "MLOCK_ONFAULT");
+    for (page, content) in map.chunks_mut(PAGE).enumerate() {
+        content.fill(page as u8);
+    }
+    assert!(pager.root().peak() <= 8 * MIB as u64);
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::mlock(start, len) }, 0, "each page once, not all at once");
+    assert!(map.chunks(PAGE).enumerate().all(|(page, c)| c.iter().all(|&b| b == page as u8)));
+}
+
+#[test]
 fn a_lower_limit_is_reached_while_nobody_faults() {
     let Some(pager) = pager(32 * MIB) else { return };
     let root = pager.root();
