@@ -21,7 +21,8 @@ pub enum FaultEngine {
     #[default]
     Thread,
     /// The thread that faults, by SIGBUS: cheaper, where all that touches the memory is the
-    /// program's own code. A system call that is given a page that is not there fails with EFAULT.
+    /// program's own code. A system call that is given a page that is not there fails with EFAULT:
+    /// [`Advice::PopulateWrite`](crate::Advice::PopulateWrite) brings it.
     /// Heaps are served by threads all the same. The program blocks SIGBUS nowhere, and gives a
     /// handler of its own to [`own::others_bus`](crate::own::others_bus); `mglru exec` sees to
     /// both.
@@ -66,12 +67,12 @@ pub trait Engine: Send + Sync {
     /// A handler has been through its work.
     fn round_is_over(&self) {}
 
-    /// Makes pages present.
+    /// Makes pages present, and writable if it is for stores.
     ///
     /// # Errors
     /// One of them is lost.
-    fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
-        arena.view.populate(arena.view.pages(first, n))
+    fn populate(&self, arena: &Arena, first: u32, n: u32, store: bool) -> io::Result<()> {
+        arena.view.populate(arena.view.pages(first, n), store)
     }
 }
 

@@ -20,6 +20,7 @@ use site::Site;
 use crate::arena::Arena;
 use crate::engine::Engine;
 use crate::error::PagerError;
+use crate::pages::Presence;
 use crate::sys::signal::{self, Bus};
 use crate::sys::uffd::Uffd;
 
@@ -67,11 +68,15 @@ impl Engine for Sigbus {
     }
 
     /// One by one: a call that touched them would be given what is not there.
-    fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
+    fn populate(&self, arena: &Arena, first: u32, n: u32, store: bool) -> io::Result<()> {
         let site = Site { arena, notes: &self.notes };
+        let is_ready = |page| {
+            let is_dirty = || arena.pages.presence(page) == Presence::Dirty;
+            arena.pages.is_usable(page) && (!store || is_dirty())
+        };
         for page in first..first + n {
-            while !arena.pages.is_usable(page) {
-                if !site.bring(page, Some(false)) {
+            while !is_ready(page) {
+                if !site.bring(page, Some(store)) {
                     return Err(io::Error::from_raw_os_error(libc::EFAULT));
                 }
             }

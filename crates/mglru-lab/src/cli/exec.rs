@@ -32,8 +32,9 @@ pub(super) struct Args {
     #[arg(long)]
     no_heap: bool,
     /// Who serves the faults of file mappings: threads beside the program, or the thread that
-    /// faults, by SIGBUS: cheaper, for programs that leave SIGBUS alone and give no system call the
-    /// memory they map (it fails with EFAULT where a page is not there)
+    /// faults, by SIGBUS: cheaper, but of memory they map programs give the kernel nothing except
+    /// by the C library's read, write, send, recv and fread families (io_uring gets EFAULT where a
+    /// page is not there)
     #[arg(long, value_name = "ENGINE", default_value = "thread")]
     faults: Faults,
     /// Swap file for the heap, behind a quarter of the budget of compressed memory

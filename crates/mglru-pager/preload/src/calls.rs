@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use libc::{c_char, c_int, c_void, off_t, size_t, ssize_t};
+use libc::{c_char, c_int, c_void, off_t, size_t};
 use mglru_pager::Advice;
 use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
@@ -222,112 +222,10 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: size_t, advice
     if failed { errno() } else { 0 }
 }
 
-/// What a transfer of `len` bytes at `offset` (or at the descriptor's own) covers.
-fn covered(fd: c_int, offset: Option<off_t>, len: size_t) -> Range<usize> {
-    // SAFETY: takes numbers.
-    let at = offset.unwrap_or_else(|| unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) });
-    let start = at.max(0) as usize;
-    start..start.saturating_add(len)
-}
-
-/// The file is about to be read through a descriptor: stores must be in it.
-pub fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
-    if !any() {
-        return;
-    }
-    if let Some(managed) = table().of(fd) {
-        let all = covered(fd, offset, len);
-        let range = all.start.min(managed.map.len())..all.end.min(managed.map.len());
-        // The pages stay dirty; fsync and msync report it.
-        let _ = managed.map.write_back_range(range);
-    }
-}
-
-/// The file is written through a descriptor: stores before it are in the file, and loads after it
-/// see it.
-pub fn around_write(
-    fd: c_int,
-    offset: Option<off_t>,
-    len: size_t,
-    write: impl FnOnce() -> ssize_t,
-) -> ssize_t {
-    if !any() {
-        return write();
-    }
-    let mut table = table();
-    let Some(managed) = table.of(fd) else {
-        drop(table);
-        return write();
-    };
-    let all = if appends(fd) { managed.end(len) } else { covered(fd, offset, len) };
-    // Written beyond its end, the file has zeros from there on.
-    let start = all.start.min(managed.store.len() as usize);
-    let at = all.start;
-    managed.change(start..all.end, || {
-        let wrote = write();
-        (wrote, start..at.saturating_add(wrote.max(0) as usize))
-    })
-}
-
-/// Does it write at the end, wherever the descriptor is?
-fn appends(fd: c_int) -> bool {
-    // SAFETY: takes numbers.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    flags != -1 && flags & libc::O_APPEND != 0
-}
-
-type Read = unsafe extern "C" fn(c_int, *mut c_void, size_t) -> ssize_t;
-type ReadAt = unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t;
-type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
-type WriteAt = unsafe extern "C" fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
 type OnFd = unsafe extern "C" fn(c_int) -> c_int;
 type Exit = unsafe extern "C" fn(c_int) -> !;
 type Exec =
     unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
-
-/// Stands in for read(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, len: size_t) -> ssize_t {
-    before_read(fd, None, len);
-    next!(read(fd, to, len) as Read)
-}
-
-/// Stands in for pread(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pread(fd: c_int, to: *mut c_void, len: size_t, at: off_t) -> ssize_t {
-    before_read(fd, Some(at), len);
-    next!(pread(fd, to, len, at) as ReadAt)
-}
-
-/// Stands in for pread64(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pread64(fd: c_int, to: *mut c_void, len: size_t, at: off_t) -> ssize_t {
-    before_read(fd, Some(at), len);
-    next!(pread64(fd, to, len, at) as ReadAt)
-}
-
-/// Stands in for write(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, len: size_t) -> ssize_t {
-    around_write(fd, None, len, || next!(write(fd, from, len) as Write))
-}
-
-/// Stands in for pwrite(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite(fd: c_int, from: *const c_void, len: size_t, at: off_t) -> ssize_t {
-    around_write(fd, Some(at), len, || next!(pwrite(fd, from, len, at) as WriteAt))
-}
-
-/// Stands in for pwrite64(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite64(
-    fd: c_int,
-    from: *const c_void,
-    len: size_t,
-    at: off_t,
-) -> ssize_t {
-    around_write(fd, Some(at), len, || next!(pwrite64(fd, from, len, at) as WriteAt))
-}
 
 /// Stands in for fsync(3).
 #[unsafe(no_mangle)]

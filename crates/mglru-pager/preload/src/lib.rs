@@ -9,28 +9,36 @@
 //! writes it is alone. Files that are memory themselves (tmpfs, POSIX shared memory) stay as they
 //! are.
 //!
+//! Where faults are signals (`--faults sigbus`), memory that a read, a write, a message or a
+//! buffered stream is given is brought first (`lent`).
+//!
 //! Not kept, and said so: buffered streams (stdio) on a managed file read and write it behind the
-//! library's back, but may go to and from managed memory; so does a signal handler that comes upon
-//! its thread in one of these calls; other processes see stores when they are written back, not at
-//! once; stores since the last write-back are lost when the process is killed; a forked child sees
-//! managed files as they were and read-only, and its private mappings are the kernel's; a private
-//! mapping may not show what is written to its file after it was made.
+//! library's back; so does a signal handler that comes upon its thread in one of these calls; other
+//! processes see stores when they are written back, not at once; stores since the last write-back
+//! are lost when the process is killed; a forked child sees managed files as they were and
+//! read-only, and its private mappings are the kernel's; a private mapping may not show what is
+//! written to its file after it was made; where faults are signals, other calls and those that are
+//! not made through the C library (io_uring) get EFAULT where managed memory is not there.
 
 mod calls;
 mod candidate;
 mod claim;
+mod descriptors;
 mod fork;
 mod heap;
 mod lengths;
+mod lent;
 mod locks;
 mod managed;
 mod memory;
+mod messages;
 mod next;
 mod places;
 mod settings;
 mod signals;
 mod snapshot;
 mod start;
+mod streams;
 mod table;
 mod transfers;
 mod vectors;

@@ -5,7 +5,7 @@ use std::io;
 
 use libc::{c_int, c_short, c_uint, off_t, size_t, ssize_t};
 
-use crate::calls::{around_write, before_read};
+use crate::descriptors::{around_write, before_read};
 use crate::next::next;
 
 type SendFile = unsafe extern "C" fn(c_int, c_int, *mut off_t, size_t) -> ssize_t;

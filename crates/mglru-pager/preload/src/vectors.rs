@@ -1,8 +1,11 @@
 //! Reads and writes of several buffers, for files that are managed: as `calls` has them for one.
 
 use libc::{c_int, iovec, off_t, size_t, ssize_t};
+use mglru_pager::Advice;
 
-use crate::calls::{around_write, before_read};
+use crate::descriptors::{around_write, before_read};
+use crate::lent::given;
+use crate::messages::ranges;
 use crate::next::next;
 
 type Vector = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
@@ -10,9 +13,7 @@ type VectorAt = unsafe extern "C" fn(c_int, *const iovec, c_int, off_t) -> ssize
 
 /// Bytes of all buffers.
 fn total(buffers: *const iovec, n: c_int) -> size_t {
-    // SAFETY: the caller of the function that is stood in for says that there are `n`.
-    let buffers = (0..n.max(0) as usize).map(|nth| unsafe { (*buffers.add(nth)).iov_len });
-    buffers.fold(0, usize::saturating_add)
+    ranges(buffers, n.max(0) as usize).map(|range| range.len()).fold(0, usize::saturating_add)
 }
 
 macro_rules! reads {
@@ -24,7 +25,9 @@ macro_rules! reads {
         ) -> ssize_t {
             let at = None::<off_t>$(.or(Some($at)))?;
             before_read(fd, at, total(to, n));
-            next!($name(fd, to, n $(, $at)?) as $type)
+            given(ranges(to, n.max(0) as usize), Advice::PopulateWrite, || {
+                next!($name(fd, to, n $(, $at)?) as $type)
+            })
         }
     )*};
 }
@@ -37,7 +40,10 @@ macro_rules! writes {
             fd: c_int, from: *const iovec, n: c_int $(, $at: off_t)?
         ) -> ssize_t {
             let at = None::<off_t>$(.or(Some($at)))?;
-            around_write(fd, at, total(from, n), || next!($name(fd, from, n $(, $at)?) as $type))
+            given(ranges(from, n.max(0) as usize), Advice::PopulateRead, || {
+                let write = || next!($name(fd, from, n $(, $at)?) as $type);
+                around_write(fd, at, total(from, n), write)
+            })
         }
     )*};
 }

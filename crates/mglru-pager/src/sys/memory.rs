@@ -172,8 +172,9 @@ impl View {
     }
 
     /// Makes the pages of a span present, through their faults.
-    pub fn populate(&self, span: Span) -> io::Result<()> {
-        self.advise(span, libc::MADV_POPULATE_READ)
+    pub fn populate(&self, span: Span, store: bool) -> io::Result<()> {
+        let advice = if store { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
+        self.advise(span, advice)
     }
 
     fn advise(&self, span: Span, advice: libc::c_int) -> io::Result<()> {

@@ -123,6 +123,11 @@ fn what_it_cannot_serve_is_refused() {
     let mut zeros = std::fs::File::open("/dev/zero").unwrap();
     let error = zeros.read(&mut map[..PAGE]).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EFAULT), "a page that is not there");
+    map.advise_range(Advice::PopulateRead, 0..PAGE).unwrap();
+    let error = zeros.read(&mut map[..PAGE]).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EFAULT), "a store to a clean page");
+    map.advise_range(Advice::PopulateWrite, 0..PAGE).unwrap();
+    assert_eq!(zeros.read(&mut map[..PAGE]).unwrap(), PAGE);
     map[0] = 1;
     assert_eq!(zeros.read(&mut map[..PAGE]).unwrap(), PAGE);
     assert_eq!(map[0], 0);

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::*;
@@ -117,8 +118,8 @@ fn a_file_that_shrinks_and_grows_is_mapped_as_it_is() {
 #[test]
 fn buffered_input_and_output_go_to_and_from_managed_memory() {
     let name = "files::buffered_input_and_output_go_to_and_from_managed_memory";
-    if parent(name).is_some() {
-        return;
+    for faults in ["thread", "sigbus"] {
+        parent_with(name, faults);
     }
     let Some(file) = open() else { return };
     let memory = map(&file);
@@ -137,6 +138,59 @@ fn buffered_input_and_output_go_to_and_from_managed_memory() {
         libc::unlink(path.as_ptr());
     }
     assert!(is_stamped(memory, 0x21));
+}
+
+/// The memory is larger than the budget, so that much of what a call is given is not there.
+#[test]
+fn system_calls_are_given_managed_memory() {
+    for faults in ["thread", "sigbus"] {
+        parent_with("files::system_calls_are_given_managed_memory", faults);
+    }
+    let Some(file) = open() else { return };
+    let memory = map(&file);
+    let other = other();
+    let fd = other.as_raw_fd();
+    stamp(memory, 0x31);
+    // SAFETY: memory and descriptors of this test's.
+    unsafe {
+        let (start, all) = (memory.as_mut_ptr().cast::<libc::c_void>(), ALL as isize);
+        assert_eq!(libc::write(fd, start, ALL), all);
+        memory.fill(0);
+        assert_eq!(libc::pread(fd, start, ALL, 0), all);
+        assert!(is_stamped(memory, 0x31));
+        let half = |n: usize| libc::iovec { iov_base: start.byte_add(n * ALL / 2), iov_len: PAGE };
+        let halves = [half(0), half(1)];
+        assert_eq!(libc::pwritev(fd, halves.as_ptr(), 2, 0), 2 * PAGE as isize);
+        memory.fill(0);
+        assert_eq!(libc::preadv(fd, halves.as_ptr(), 2, 0), 2 * PAGE as isize);
+        assert_eq!((memory[0], memory[ALL / 2 + PAGES / 2]), (0x31, (PAGES / 2) as u8 ^ 0x31));
+        stamp(memory, 0x32);
+        let (one, two) = UnixStream::pair().unwrap();
+        for at in (0..ALL / 2).step_by(PAGE) {
+            let there = ALL / 2 + at;
+            assert_eq!(libc::send(one.as_raw_fd(), start.byte_add(at), PAGE, 0), PAGE as isize);
+            let to = start.byte_add(there);
+            assert_eq!(libc::recv(two.as_raw_fd(), to, PAGE, libc::MSG_WAITALL), PAGE as isize);
+            assert_eq!(memory[there + at / PAGE % PAGE], (at / PAGE) as u8 ^ 0x32);
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn __pread_chk(fd: i32, to: *mut u8, len: usize, at: i64, room: usize) -> isize;
+}
+
+#[test]
+fn a_read_that_the_compiler_has_checked_sees_what_was_stored() {
+    if parent("files::a_read_that_the_compiler_has_checked_sees_what_was_stored").is_some() {
+        return;
+    }
+    let Some(file) = open() else { return };
+    let (memory, mut read) = (map(&file), [0; 8]);
+    memory[3 * PAGE] = 9;
+    // SAFETY: a descriptor and memory of this test's.
+    let n = unsafe { __pread_chk(file.as_raw_fd(), read.as_mut_ptr(), 8, 3 * PAGE as i64, 8) };
+    assert_eq!((n, read[0]), (8, 9));
 }
 
 #[test]
