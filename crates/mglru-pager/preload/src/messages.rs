@@ -1,12 +1,11 @@
 //! What is sent from managed memory and received into it.
 
-use std::iter::once;
 use std::ops::Range;
 
-use libc::{c_int, c_void, iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
+use libc::{c_int, c_void, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 use mglru_pager::Advice;
 
-use crate::lent::{given, range};
+use crate::lent::{PART, given, lent, ranges};
 use crate::next::next;
 
 type Send = unsafe extern "C" fn(c_int, *const c_void, size_t, c_int) -> ssize_t;
@@ -31,18 +30,33 @@ type ReceiveFrom = unsafe extern "C" fn(
 ) -> ssize_t;
 type ReceiveMessage = unsafe extern "C" fn(c_int, *mut msghdr, c_int) -> ssize_t;
 
-/// The addresses of several buffers.
-pub fn ranges(buffers: *const iovec, n: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    // SAFETY: the caller of the function that is stood in for says that there are `n`.
-    let buffers = (0..n).map(move |nth| unsafe { *buffers.add(nth) });
-    buffers.map(|buffer| range(buffer.iov_base, buffer.iov_len))
-}
-
-/// Those of a message.
+/// The addresses of a message.
 fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
     // SAFETY: null, or the caller's message.
     let message = unsafe { message.as_ref() };
     message.into_iter().flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
+}
+
+/// Receives, all that is asked for if the flags say so.
+fn received(
+    fd: c_int,
+    to: *mut c_void,
+    len: size_t,
+    flags: c_int,
+    call: impl Fn(*mut c_void, size_t) -> ssize_t,
+) -> ssize_t {
+    let waits = flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL;
+    let mut done = 0;
+    loop {
+        let to = to.wrapping_byte_add(done);
+        let n = lent(fd, to, len - done, Advice::PopulateWrite, |done, len| {
+            call(to.wrapping_byte_add(done), len)
+        });
+        done += n.max(0) as usize;
+        if !waits || n != PART as ssize_t || done == len {
+            return if done == 0 { n } else { done as ssize_t };
+        }
+    }
 }
 
 /// Stands in for send(2).
@@ -53,11 +67,9 @@ pub unsafe extern "C" fn send(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
-    given(
-        once(range(from, len)),
-        Advice::PopulateRead,
-        || next!(send(fd, from, len, flags) as Send),
-    )
+    lent(fd, from, len, Advice::PopulateRead, |done, len| {
+        next!(send(fd, from.wrapping_byte_add(done), len, flags) as Send)
+    })
 }
 
 /// Stands in for sendto(2).
@@ -70,8 +82,8 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     to_len: socklen_t,
 ) -> ssize_t {
-    given(once(range(from, len)), Advice::PopulateRead, || {
-        next!(sendto(fd, from, len, flags, to, to_len) as SendTo)
+    lent(fd, from, len, Advice::PopulateRead, |done, len| {
+        next!(sendto(fd, from.wrapping_byte_add(done), len, flags, to, to_len) as SendTo)
     })
 }
 
@@ -88,11 +100,7 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 /// Stands in for recv(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(fd: c_int, to: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
-    given(
-        once(range(to, len)),
-        Advice::PopulateWrite,
-        || next!(recv(fd, to, len, flags) as Receive),
-    )
+    received(fd, to, len, flags, |to, len| next!(recv(fd, to, len, flags) as Receive))
 }
 
 /// Stands in for what recv(2) is where the compiler knows how large the buffer is.
@@ -104,7 +112,9 @@ pub unsafe extern "C" fn __recv_chk(
     room: size_t,
     flags: c_int,
 ) -> ssize_t {
-    given(once(range(to, len)), Advice::PopulateWrite, || {
+    let end = (to as usize).saturating_add(room);
+    received(fd, to, len, flags, |to, len| {
+        let room = end.saturating_sub(to as usize);
         next!(__recv_chk(fd, to, len, room, flags) as ReceiveChecked)
     })
 }
@@ -119,7 +129,7 @@ pub unsafe extern "C" fn recvfrom(
     from: *mut sockaddr,
     from_len: *mut socklen_t,
 ) -> ssize_t {
-    given(once(range(to, len)), Advice::PopulateWrite, || {
+    received(fd, to, len, flags, |to, len| {
         next!(recvfrom(fd, to, len, flags, from, from_len) as ReceiveFrom)
     })
 }

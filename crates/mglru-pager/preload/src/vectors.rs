@@ -4,8 +4,7 @@ use libc::{c_int, iovec, off_t, size_t, ssize_t};
 use mglru_pager::Advice;
 
 use crate::descriptors::{around_write, before_read};
-use crate::lent::given;
-use crate::messages::ranges;
+use crate::lent::{lent_several, ranges};
 use crate::next::next;
 
 type Vector = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
@@ -25,7 +24,7 @@ macro_rules! reads {
         ) -> ssize_t {
             let at = None::<off_t>$(.or(Some($at)))?;
             before_read(fd, at, total(to, n));
-            given(ranges(to, n.max(0) as usize), Advice::PopulateWrite, || {
+            lent_several(to, n, Advice::PopulateWrite, |to, n| {
                 next!($name(fd, to, n $(, $at)?) as $type)
             })
         }
@@ -40,7 +39,7 @@ macro_rules! writes {
             fd: c_int, from: *const iovec, n: c_int $(, $at: off_t)?
         ) -> ssize_t {
             let at = None::<off_t>$(.or(Some($at)))?;
-            given(ranges(from, n.max(0) as usize), Advice::PopulateRead, || {
+            lent_several(from, n, Advice::PopulateRead, |from, n| {
                 let write = || next!($name(fd, from, n $(, $at)?) as $type);
                 around_write(fd, at, total(from, n), write)
             })

@@ -166,13 +166,20 @@ fn system_calls_are_given_managed_memory() {
         assert_eq!((memory[0], memory[ALL / 2 + PAGES / 2]), (0x31, (PAGES / 2) as u8 ^ 0x31));
         stamp(memory, 0x32);
         let (one, two) = UnixStream::pair().unwrap();
-        for at in (0..ALL / 2).step_by(PAGE) {
-            let there = ALL / 2 + at;
-            assert_eq!(libc::send(one.as_raw_fd(), start.byte_add(at), PAGE, 0), PAGE as isize);
-            let to = start.byte_add(there);
-            assert_eq!(libc::recv(two.as_raw_fd(), to, PAGE, libc::MSG_WAITALL), PAGE as isize);
-            assert_eq!(memory[there + at / PAGE % PAGE], (at / PAGE) as u8 ^ 0x32);
-        }
+        let (from, to) = (one.as_raw_fd(), two.as_raw_fd());
+        let sender = std::thread::spawn(move || {
+            assert_eq!(libc::send(from, memory.as_ptr().cast(), ALL, 0), all, "at one go");
+            memory
+        });
+        let mut got = vec![0; ALL];
+        assert_eq!(libc::recv(to, got.as_mut_ptr().cast(), ALL, libc::MSG_WAITALL), all);
+        assert!(is_stamped(&got, 0x32));
+        let memory = sender.join().unwrap();
+        let sender = std::thread::spawn(move || libc::send(from, got.as_ptr().cast(), ALL, 0));
+        memory.fill(0);
+        assert_eq!(libc::recv(to, start, ALL, libc::MSG_WAITALL), all, "at one go");
+        assert_eq!(sender.join().unwrap(), all);
+        assert!(is_stamped(memory, 0x32));
     }
 }
 
