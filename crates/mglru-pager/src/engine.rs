@@ -21,8 +21,7 @@ pub enum FaultEngine {
     #[default]
     Thread,
     /// The thread that faults, by SIGBUS: cheaper, where all that touches the memory is the
-    /// program's own code. A system call that is given a page that is not there fails with EFAULT:
-    /// [`Advice::PopulateWrite`](crate::Advice::PopulateWrite) brings it.
+    /// program's own code. A system call that is given a page that is not there fails with EFAULT.
     /// Heaps are served by threads all the same. The program blocks SIGBUS nowhere, and gives a
     /// handler of its own to [`own::others_bus`](crate::own::others_bus); `mglru exec` sees to
     /// both.
@@ -67,12 +66,12 @@ pub trait Engine: Send + Sync {
     /// A handler has been through its work.
     fn round_is_over(&self) {}
 
-    /// Makes pages present, and writable if it is for stores.
+    /// Makes pages present.
     ///
     /// # Errors
     /// One of them is lost.
-    fn populate(&self, arena: &Arena, first: u32, n: u32, store: bool) -> io::Result<()> {
-        arena.view.populate(arena.view.pages(first, n), store)
+    fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
+        arena.view.populate(arena.view.pages(first, n))
     }
 }
 

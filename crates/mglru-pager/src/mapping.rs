@@ -27,8 +27,6 @@ pub enum Advice {
     Sequential,
     /// Will be used: resident when the call returns, as far as there is room.
     PopulateRead,
-    /// Will be stored to: as that, and no longer the same as in the store.
-    PopulateWrite,
     /// Will not be used soon: first in line for eviction.
     Cold,
     /// Will not be used soon: written back and evicted now, as far as possible.
@@ -127,8 +125,7 @@ impl Mapped {
             Advice::Normal => self.arena.set_access(Access::Normal),
             Advice::Random => self.arena.set_access(Access::Random),
             Advice::Sequential => self.arena.set_access(Access::Sequential),
-            Advice::PopulateRead => self.populate(first, n, false)?,
-            Advice::PopulateWrite => self.populate(first, n, true)?,
+            Advice::PopulateRead => self.arena.engine.populate(&self.arena, first, n)?,
             Advice::Cold => {
                 self.inner.shared.call(move |policy| policy.deactivate(id, first, n))?;
             }
@@ -140,15 +137,11 @@ impl Mapped {
         Ok(())
     }
 
-    fn populate(&self, first: u32, n: u32, store: bool) -> Result<(), PagerError> {
-        Ok(self.arena.engine.populate(&self.arena, first, n, store)?)
-    }
-
     pub(crate) fn pin(&self, range: &Range<usize>) -> Result<Pin<'_>, PagerError> {
         let (id, (first, n)) = (self.arena.id, self.pages(range)?);
         self.inner.shared.call(move |policy| policy.pin(id, first, n))?;
         let pin = Pin { mapped: self, first, n };
-        self.populate(first, n, false)?;
+        self.arena.engine.populate(&self.arena, first, n)?;
         Ok(pin)
     }
 

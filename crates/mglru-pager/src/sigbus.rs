@@ -3,8 +3,9 @@
 //!
 //! The thread serves what takes one page's buffer and no room that is not there: pages that were
 //! never used, pages of the compressed pool, a file's page alone, first stores to clean pages.
-//! Everything else it leaves to the handler, with a note, and waits. All of it runs in a signal
-//! handler: it allocates nothing, and takes only locks whose holders never touch managed memory.
+//! Everything else it leaves to the handler, with a note, and waits. All of it runs as a signal
+//! handler does: it allocates nothing, and takes only locks whose holders never touch managed
+//! memory.
 
 mod notes;
 mod site;
@@ -20,8 +21,8 @@ use site::Site;
 use crate::arena::Arena;
 use crate::engine::Engine;
 use crate::error::PagerError;
-use crate::pages::Presence;
 use crate::sys::signal::{self, Bus};
+use crate::sys::thread;
 use crate::sys::uffd::Uffd;
 
 /// Arenas at a time whose faults are signalled.
@@ -67,16 +68,13 @@ impl Engine for Sigbus {
         self.notes.round_is_over();
     }
 
-    /// One by one: a call that touched them would be given what is not there.
-    fn populate(&self, arena: &Arena, first: u32, n: u32, store: bool) -> io::Result<()> {
+    /// One by one: a call that touched them would be given what is not there. As when a signal is
+    /// served, no other comes between: its handler could wait for a page that this thread holds.
+    fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
         let site = Site { arena, notes: &self.notes };
-        let is_ready = |page| {
-            let is_dirty = || arena.pages.presence(page) == Presence::Dirty;
-            arena.pages.is_usable(page) && (!store || is_dirty())
-        };
         for page in first..first + n {
-            while !is_ready(page) {
-                if !site.bring(page, Some(store)) {
+            while !arena.pages.is_usable(page) {
+                if !thread::undisturbed(|| site.bring(page, Some(false))) {
                     return Err(io::Error::from_raw_os_error(libc::EFAULT));
                 }
             }

@@ -32,9 +32,9 @@ pub(super) struct Args {
     #[arg(long)]
     no_heap: bool,
     /// Who serves the faults of file mappings: threads beside the program, or the thread that
-    /// faults, by SIGBUS: cheaper, but of memory they map programs give the kernel nothing except
-    /// by the C library's read, write, send, recv and fread families (io_uring gets EFAULT where a
-    /// page is not there)
+    /// faults, by SIGBUS: cheaper, for programs that give the kernel what they map by the C
+    /// library's reads, writes, sends, receives, fread and fwrite alone (what else is given it, by
+    /// io_uring for one, gets EFAULT where a page is not there)
     #[arg(long, value_name = "ENGINE", default_value = "thread")]
     faults: Faults,
     /// Swap file for the heap, behind a quarter of the budget of compressed memory

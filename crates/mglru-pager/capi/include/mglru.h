@@ -98,8 +98,7 @@ enum {
     MGLRU_SEQUENTIAL = 2, /* more is read ahead, accesses do not protect; the whole mapping */
     MGLRU_WILLNEED = 3,   /* resident when the call returns, as far as there is room */
     MGLRU_COLD = 4,       /* first in line for eviction */
-    MGLRU_PAGEOUT = 5,    /* written back and evicted now */
-    MGLRU_POPULATE_WRITE = 6 /* as MGLRU_WILLNEED, for stores: no longer the same as in the store */
+    MGLRU_PAGEOUT = 5     /* written back and evicted now */
 };
 
 int mglru_advise(mglru_map *map, size_t offset, size_t len, int advice);

@@ -15,14 +15,13 @@ use crate::{lend, take_back};
 
 const READ: c_int = 1;
 const WRITE: c_int = 2;
-const ADVICE: [Advice; 7] = [
+const ADVICE: [Advice; 6] = [
     Advice::Normal,
     Advice::Random,
     Advice::Sequential,
     Advice::PopulateRead,
     Advice::Cold,
     Advice::PageOut,
-    Advice::PopulateWrite,
 ];
 
 /// See mglru.h.

@@ -131,8 +131,6 @@ static void anonymous(mglru_group *group)
     page_out(map, MIB);
     IS(0, mglru_unpin(map, 0, MIB));
     page_out(map, 0);
-    IS(0, mglru_advise(map, 0, MIB, MGLRU_POPULATE_WRITE));
-    page_out(map, 0);
     IS(EINVAL, mglru_advise(map, 0, PAGE, 99));
     IS(EINVAL, mglru_advise(map, 24 * MIB, PAGE, MGLRU_COLD));
     IS(EINVAL, mglru_pin(map, PAGE, (size_t)-1));

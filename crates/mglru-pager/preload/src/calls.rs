@@ -199,6 +199,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_in
             libc::MADV_NORMAL => Advice::Normal,
             libc::MADV_RANDOM => Advice::Random,
             libc::MADV_SEQUENTIAL => Advice::Sequential,
+            libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => Advice::PopulateRead,
             libc::MADV_COLD => Advice::Cold,
             libc::MADV_PAGEOUT => Advice::PageOut,
             _ => return 0,

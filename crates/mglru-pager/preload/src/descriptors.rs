@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use libc::{c_int, c_void, off_t, size_t, ssize_t};
-use mglru_pager::Advice;
 
-use crate::lent::lent;
+use crate::lent::{loads, stores};
 use crate::next::next;
 use crate::table::{any, table};
 
@@ -74,9 +73,7 @@ fn appends(fd: c_int) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, len: size_t) -> ssize_t {
     before_read(fd, None, len);
-    lent(fd, to, len, Advice::PopulateWrite, |done, len| {
-        next!(read(fd, to.wrapping_byte_add(done), len) as Read)
-    })
+    stores(fd, 0, to, len, |to, _, len| next!(read(fd, to, len) as Read))
 }
 
 /// Stands in for what read(3) is where the compiler knows how large the buffer is.
@@ -88,17 +85,15 @@ pub unsafe extern "C" fn __read_chk(
     room: size_t,
 ) -> ssize_t {
     before_read(fd, None, len);
-    lent(fd, to, len, Advice::PopulateWrite, |done, len| {
-        let room = room.saturating_sub(done);
-        next!(__read_chk(fd, to.wrapping_byte_add(done), len, room) as ReadChecked)
+    stores(fd, 0, to, len, |to, done, len| {
+        next!(__read_chk(fd, to, len, room.saturating_sub(done)) as ReadChecked)
     })
 }
 
 /// Stands in for write(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, len: size_t) -> ssize_t {
-    lent(fd, from, len, Advice::PopulateRead, |done, len| {
-        let from = from.wrapping_byte_add(done);
+    loads(fd, 0, from, len, |from, _, len| {
         around_write(fd, None, len, || next!(write(fd, from, len) as Write))
     })
 }
@@ -114,9 +109,8 @@ macro_rules! reads_at {
             at: off_t,
         ) -> ssize_t {
             before_read(fd, Some(at), len);
-            lent(fd, to, len, Advice::PopulateWrite, |done, len| {
-                let (to, at) = (to.wrapping_byte_add(done), at.wrapping_add(done as off_t));
-                next!($name(fd, to, len, at) as ReadAt)
+            stores(fd, 0, to, len, |to, done, len| {
+                next!($name(fd, to, len, at.wrapping_add(done as off_t)) as ReadAt)
             })
         }
 
@@ -130,9 +124,9 @@ macro_rules! reads_at {
             room: size_t,
         ) -> ssize_t {
             before_read(fd, Some(at), len);
-            lent(fd, to, len, Advice::PopulateWrite, |done, len| {
-                let (to, at) = (to.wrapping_byte_add(done), at.wrapping_add(done as off_t));
-                next!($checked(fd, to, len, at, room.saturating_sub(done)) as ReadAtChecked)
+            stores(fd, 0, to, len, |to, done, len| {
+                let (at, room) = (at.wrapping_add(done as off_t), room.saturating_sub(done));
+                next!($checked(fd, to, len, at, room) as ReadAtChecked)
             })
         }
     )*};
@@ -148,8 +142,8 @@ macro_rules! writes_at {
             len: size_t,
             at: off_t,
         ) -> ssize_t {
-            lent(fd, from, len, Advice::PopulateRead, |done, len| {
-                let (from, at) = (from.wrapping_byte_add(done), at.wrapping_add(done as off_t));
+            loads(fd, 0, from, len, |from, done, len| {
+                let at = at.wrapping_add(done as off_t);
                 around_write(fd, Some(at), len, || next!($name(fd, from, len, at) as WriteAt))
             })
         }

@@ -1,114 +1,92 @@
 //! Memory of managed files that calls are given, where faults are signals: the kernel gets none,
-//! and says EFAULT of what is not there. It is brought before the call, and again if it was taken
-//! in between.
+//! and would say EFAULT of what is not there. It is lent other memory, from which and to which the
+//! program's is copied by plain loads and stores.
 
 use std::iter::once;
 use std::ops::Range;
+use std::ptr::{copy_nonoverlapping, null_mut};
 
 use libc::{c_int, c_void, iovec, size_t, ssize_t};
-use mglru_pager::own::as_own;
-use mglru_pager::{Advice, FaultEngine};
+use mglru_pager::FaultEngine;
 
-use crate::calls::errno;
-use crate::settings;
-use crate::table::{any_at, table};
+use crate::table::any;
+use crate::{places, settings};
 
-/// Bytes at once: what is brought first stays until all is there.
-pub const PART: usize = 128 << 10;
-/// How often a call is made: a budget so short that what is brought goes at once is EFAULT.
-pub const TRIES: usize = 64;
+/// Bytes lent at once to what takes them in parts; the budget does not know of them.
+pub const PART: usize = 1 << 20;
+/// What is one message, or several buffers, is lent in one piece up to this.
+pub const MOST: usize = 16 << 20;
+/// The kernel takes no more buffers.
+const MOST_BUFFERS: usize = 1024;
 
-/// What a descriptor is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Where a short transfer is rare: parts follow each other.
-    File,
-    /// Where reads may be short: only what is written is in several parts.
-    Stream,
-    /// What one call sends is one message.
-    Messages,
+/// Memory that is lent.
+pub struct Lent {
+    start: *mut c_void,
+    len: usize,
 }
 
-/// Makes a call that is given memory to load from ([`Advice::PopulateRead`]) or to store to
-/// ([`Advice::PopulateWrite`]), in parts. `call` is told how much is done, and how much it is to
-/// do.
-pub fn lent(
-    fd: c_int,
-    start: *const c_void,
-    len: size_t,
-    advice: Advice,
-    call: impl Fn(usize, usize) -> ssize_t,
-) -> ssize_t {
-    if !concerns(&range(start, len)) {
-        return call(0, len);
+impl Lent {
+    /// Of a length; `None`: there is no memory.
+    pub fn new(len: usize) -> Option<Self> {
+        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+        let (none, flags) = (null_mut::<c_void>(), flags | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping; past this library, which would manage it.
+        let start = unsafe { libc::syscall(libc::SYS_mmap, none, len, prot, flags, -1, 0) };
+        (start != -1).then_some(Self { start: start as *mut c_void, len })
     }
-    let kind = kind(fd);
-    let part = if kind == Kind::Messages { len } else { PART };
-    let mut done = 0;
-    loop {
-        let some = part.min(len - done);
-        let n =
-            given(once(range(start.wrapping_byte_add(done), some)), advice, || call(done, some));
-        done += n.max(0) as usize;
-        let is_short = n < some as ssize_t;
-        let goes_on = match kind {
-            Kind::File => n > 0,
-            Kind::Stream => !is_short && advice == Advice::PopulateRead,
-            Kind::Messages => false,
-        };
-        if done == len || !goes_on {
-            return if done == 0 { n } else { done as ssize_t };
+
+    /// Where it is.
+    pub fn start(&self) -> *mut c_void {
+        self.start
+    }
+
+    /// It, as a call's only buffer.
+    pub fn buffer(&self) -> iovec {
+        iovec { iov_base: self.start, iov_len: self.len }
+    }
+
+    /// Takes what the program's memory holds, one piece after the other, as far as there is room.
+    pub fn load(&self, memory: impl Iterator<Item = Range<usize>>) {
+        self.each(memory, self.len, |lent, program, len| {
+            // SAFETY: the memory is what the caller of the program's call says it is.
+            unsafe { copy_nonoverlapping(program as *const u8, lent, len) };
+        });
+    }
+
+    /// Puts the first `len` bytes there.
+    pub fn store(&self, memory: impl Iterator<Item = Range<usize>>, len: usize) {
+        self.each(memory, len, |lent, program, len| {
+            // SAFETY: as above.
+            unsafe { copy_nonoverlapping(lent, program as *mut u8, len) };
+        });
+    }
+
+    fn each(
+        &self,
+        memory: impl Iterator<Item = Range<usize>>,
+        len: usize,
+        copy: impl Fn(*mut u8, usize, usize),
+    ) {
+        let (mut done, len) = (0, len.min(self.len));
+        for piece in memory {
+            let some = piece.len().min(len - done);
+            copy(self.start.cast::<u8>().wrapping_add(done), piece.start, some);
+            done += some;
         }
     }
 }
 
-/// As [`lent`], of several buffers: `call` is given as many as one part holds, if more than that
-/// are managed.
-pub fn lent_several(
-    buffers: *const iovec,
-    n: c_int,
-    advice: Advice,
-    call: impl Fn(*const iovec, c_int) -> ssize_t,
-) -> ssize_t {
-    let all = ranges(buffers, n.max(0) as usize);
-    let first = all.clone().next().filter(|_| all.clone().any(|range| concerns(&range)));
-    let Some(first) = first else { return call(buffers, n) };
-    let ends = all.scan(0_usize, |total, range| {
-        *total = total.saturating_add(range.len());
-        Some(*total)
-    });
-    match ends.take_while(|&end| end <= PART).count() {
-        0 => {
-            let cut = iovec { iov_base: first.start as *mut c_void, iov_len: PART };
-            given(ranges(&cut, 1), advice, || call(&cut, 1))
-        }
-        fit => given(ranges(buffers, fit), advice, || call(buffers, fit as c_int)),
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own.
+        unsafe { libc::syscall(libc::SYS_munmap, self.start, self.len) };
     }
 }
 
-/// Makes a call that is given several pieces of memory.
-pub fn given(
-    memory: impl Iterator<Item = Range<usize>> + Clone,
-    advice: Advice,
-    call: impl Fn() -> ssize_t,
-) -> ssize_t {
-    let managed = memory.filter(concerns);
-    let tries = if managed.clone().next().is_some() { TRIES } else { 0 };
-    for _ in 0..tries {
-        managed.clone().for_each(|range| bring(&range, advice));
-        let n = call();
-        if n != -1 || errno() != libc::EFAULT {
-            return n;
-        }
-    }
-    call()
-}
-
-/// The addresses of several buffers.
-pub fn ranges(buffers: *const iovec, n: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    // SAFETY: the caller of the function that is stood in for says that there are `n`.
-    let buffers = (0..n).map(move |nth| unsafe { *buffers.add(nth) });
-    buffers.map(|buffer| range(buffer.iov_base, buffer.iov_len))
+/// May some of it be managed memory whose faults are signals? It is looked at only if there is any.
+pub fn concerns(mut memory: impl Iterator<Item = Range<usize>>) -> bool {
+    let may = settings::faults() == FaultEngine::Sigbus && any();
+    may && memory.any(|piece| !piece.is_empty() && places::meet(&piece))
 }
 
 /// The addresses of a piece of memory.
@@ -116,35 +94,96 @@ pub fn range(start: *const c_void, len: size_t) -> Range<usize> {
     start as usize..(start as usize).saturating_add(len)
 }
 
-/// Are the faults of some of it signals?
-pub fn concerns(memory: &Range<usize>) -> bool {
-    settings::faults() == FaultEngine::Sigbus && any_at(memory)
+/// Those of several, as many as a call may be given.
+pub fn ranges(buffers: *const iovec, n: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let n = if n > MOST_BUFFERS { 0 } else { n };
+    // SAFETY: the caller of the program's call says that there are `n`.
+    let buffers = (0..n).map(move |nth| unsafe { *buffers.add(nth) });
+    buffers.map(|buffer| range(buffer.iov_base, buffer.iov_len))
 }
 
-/// Brings what can be had; the rest the call meets.
-pub fn bring(memory: &Range<usize>, advice: Advice) {
-    as_own(|| {
-        for managed in table().files() {
-            let offsets = managed.offsets(memory.clone());
-            if !offsets.is_empty() {
-                let _ = managed.map.advise_range(advice, offsets);
+/// Makes a call that loads from memory: `call` is told from where, how much was done before, and
+/// how much it is to do.
+pub fn loads(
+    fd: c_int,
+    flags: c_int,
+    from: *const c_void,
+    len: size_t,
+    call: impl Fn(*const c_void, usize, usize) -> ssize_t,
+) -> ssize_t {
+    let way = || concerns(once(range(from, len))).then(|| Way::of(fd, flags, len, true)).flatten();
+    let lent = way().and_then(|way| Some((Lent::new(way.part)?, way)));
+    let Some((lent, way)) = lent else { return call(from, 0, len) };
+    way.go(len, |done, some| {
+        lent.load(once(range(from.wrapping_byte_add(done), some)));
+        call(lent.start, done, some)
+    })
+}
+
+/// As [`loads`], of a call that stores to memory.
+pub fn stores(
+    fd: c_int,
+    flags: c_int,
+    to: *mut c_void,
+    len: size_t,
+    call: impl Fn(*mut c_void, usize, usize) -> ssize_t,
+) -> ssize_t {
+    let way = || concerns(once(range(to, len))).then(|| Way::of(fd, flags, len, false)).flatten();
+    let lent = way().and_then(|way| Some((Lent::new(way.part)?, way)));
+    let Some((lent, way)) = lent else { return call(to, 0, len) };
+    way.go(len, |done, some| {
+        let n = call(lent.start, done, some);
+        lent.store(once(range(to.wrapping_byte_add(done), some)), n.max(0) as usize);
+        n
+    })
+}
+
+/// How a transfer is made.
+struct Way {
+    /// Bytes of a part.
+    part: usize,
+    /// One follows the other as long as they are whole.
+    goes_on: bool,
+}
+
+impl Way {
+    /// `None`: in one piece, for which it is too much.
+    fn of(fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<Self> {
+        let is_one =
+            flags & (libc::MSG_OOB | libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_FASTOPEN) != 0;
+        let fills = loads || flags & libc::MSG_WAITALL != 0;
+        let part = PART.min(len);
+        match mode(fd) {
+            libc::S_IFREG | libc::S_IFBLK => Some(Self { part, goes_on: true }),
+            libc::S_IFIFO => Some(Self { part, goes_on: fills }),
+            libc::S_IFSOCK if is_stream(fd) && !is_one => Some(Self { part, goes_on: fills }),
+            libc::S_IFCHR if len > MOST => Some(Self { part, goes_on: fills }),
+            _ => (len <= MOST).then_some(Self { part: len, goes_on: false }),
+        }
+    }
+
+    fn go(&self, len: usize, some: impl Fn(usize, usize) -> ssize_t) -> ssize_t {
+        let mut done = 0;
+        loop {
+            let now = self.part.min(len - done);
+            let n = some(done, now);
+            if done == 0 && (n < now as ssize_t || !self.goes_on) {
+                return n;
+            }
+            done += n.max(0) as usize;
+            if n < now as ssize_t || done == len {
+                return done as ssize_t;
             }
         }
-    });
+    }
 }
 
-fn kind(fd: c_int) -> Kind {
+fn mode(fd: c_int) -> libc::mode_t {
     // SAFETY: the structure is plain numbers, and the call fills it.
-    let mode = unsafe {
+    unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
         libc::fstat(fd, &mut stat);
         stat.st_mode & libc::S_IFMT
-    };
-    match mode {
-        libc::S_IFREG => Kind::File,
-        libc::S_IFSOCK if is_stream(fd) => Kind::Stream,
-        libc::S_IFIFO => Kind::Stream,
-        _ => Kind::Messages,
     }
 }
 
@@ -154,4 +193,34 @@ fn is_stream(socket: c_int) -> bool {
     // SAFETY: a number is asked for, and there is room for it.
     unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_TYPE, to, &mut len) };
     kind == libc::SOCK_STREAM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_while_they_are_whole() {
+        let way = |goes_on| Way { part: 4, goes_on };
+        let short = |at: usize| move |done: usize, len: usize| (at - done).min(len) as ssize_t;
+        assert_eq!(way(true).go(10, short(10)), 10);
+        assert_eq!(way(true).go(10, short(6)), 6, "the second is not whole");
+        assert_eq!(way(true).go(10, short(8)), 8, "the third is nothing");
+        assert_eq!(way(false).go(10, short(10)), 4);
+        assert_eq!(way(true).go(10, |_, _| -1), -1);
+        assert_eq!(way(true).go(10, |done, _| if done == 0 { 4 } else { -1 }), 4);
+        assert_eq!(way(false).go(2, |_, _| 7), 7, "a message was longer, and its length is told");
+        assert_eq!(way(true).go(0, |_, len| len as ssize_t), 0);
+    }
+
+    #[test]
+    fn several_pieces_are_lent_as_one() {
+        let (one, mut two, mut three) = ([1_u8, 2], [0_u8; 2], [0_u8; 4]);
+        let at = |bytes: &[u8]| range(bytes.as_ptr().cast(), bytes.len());
+        let lent = Lent::new(4).unwrap();
+        lent.load([at(&one), at(&one), at(&one)].into_iter());
+        let pieces = [range(two.as_mut_ptr().cast(), 2), range(three.as_mut_ptr().cast(), 4)];
+        lent.store(pieces.into_iter(), 3);
+        assert_eq!((two, three), ([1, 2], [1, 0, 0, 0]));
+    }
 }

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use libc::{c_int, c_void, msghdr, size_t, sockaddr, socklen_t, ssize_t};
-use mglru_pager::Advice;
 
-use crate::lent::{PART, given, lent, ranges};
+use crate::lent::{Lent, MOST, concerns, loads, ranges, stores};
 use crate::next::next;
 
 type Send = unsafe extern "C" fn(c_int, *const c_void, size_t, c_int) -> ssize_t;
@@ -28,38 +27,18 @@ type ReceiveFrom = unsafe extern "C" fn(
     *mut sockaddr,
     *mut socklen_t,
 ) -> ssize_t;
+type ReceiveFromChecked = unsafe extern "C" fn(
+    c_int,
+    *mut c_void,
+    size_t,
+    size_t,
+    c_int,
+    *mut sockaddr,
+    *mut socklen_t,
+) -> ssize_t;
 type ReceiveMessage = unsafe extern "C" fn(c_int, *mut msghdr, c_int) -> ssize_t;
 
-/// The addresses of a message.
-fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
-    // SAFETY: null, or the caller's message.
-    let message = unsafe { message.as_ref() };
-    message.into_iter().flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
-}
-
-/// Receives, all that is asked for if the flags say so.
-fn received(
-    fd: c_int,
-    to: *mut c_void,
-    len: size_t,
-    flags: c_int,
-    call: impl Fn(*mut c_void, size_t) -> ssize_t,
-) -> ssize_t {
-    let waits = flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == libc::MSG_WAITALL;
-    let mut done = 0;
-    loop {
-        let to = to.wrapping_byte_add(done);
-        let n = lent(fd, to, len - done, Advice::PopulateWrite, |done, len| {
-            call(to.wrapping_byte_add(done), len)
-        });
-        done += n.max(0) as usize;
-        if !waits || n != PART as ssize_t || done == len {
-            return if done == 0 { n } else { done as ssize_t };
-        }
-    }
-}
-
-/// Stands in for send(2).
+/// Stands in for send(2). Memory that the kernel may send from after the call cannot be lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn send(
     fd: c_int,
@@ -67,9 +46,11 @@ pub unsafe extern "C" fn send(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
-    lent(fd, from, len, Advice::PopulateRead, |done, len| {
-        next!(send(fd, from.wrapping_byte_add(done), len, flags) as Send)
-    })
+    let some = |from, len| next!(send(fd, from, len, flags) as Send);
+    match flags & libc::MSG_ZEROCOPY {
+        0 => loads(fd, flags, from, len, |from, _, len| some(from, len)),
+        _ => some(from, len),
+    }
 }
 
 /// Stands in for sendto(2).
@@ -82,25 +63,17 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     to_len: socklen_t,
 ) -> ssize_t {
-    lent(fd, from, len, Advice::PopulateRead, |done, len| {
-        next!(sendto(fd, from.wrapping_byte_add(done), len, flags, to, to_len) as SendTo)
-    })
-}
-
-/// Stands in for sendmsg(2).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
-    given(
-        parts(message),
-        Advice::PopulateRead,
-        || next!(sendmsg(fd, message, flags) as SendMessage),
-    )
+    let some = |from, len| next!(sendto(fd, from, len, flags, to, to_len) as SendTo);
+    match flags & libc::MSG_ZEROCOPY {
+        0 => loads(fd, flags, from, len, |from, _, len| some(from, len)),
+        _ => some(from, len),
+    }
 }
 
 /// Stands in for recv(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(fd: c_int, to: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
-    received(fd, to, len, flags, |to, len| next!(recv(fd, to, len, flags) as Receive))
+    stores(fd, flags, to, len, |to, _, len| next!(recv(fd, to, len, flags) as Receive))
 }
 
 /// Stands in for what recv(2) is where the compiler knows how large the buffer is.
@@ -112,10 +85,8 @@ pub unsafe extern "C" fn __recv_chk(
     room: size_t,
     flags: c_int,
 ) -> ssize_t {
-    let end = (to as usize).saturating_add(room);
-    received(fd, to, len, flags, |to, len| {
-        let room = end.saturating_sub(to as usize);
-        next!(__recv_chk(fd, to, len, room, flags) as ReceiveChecked)
+    stores(fd, flags, to, len, |to, done, len| {
+        next!(__recv_chk(fd, to, len, room.saturating_sub(done), flags) as ReceiveChecked)
     })
 }
 
@@ -129,15 +100,68 @@ pub unsafe extern "C" fn recvfrom(
     from: *mut sockaddr,
     from_len: *mut socklen_t,
 ) -> ssize_t {
-    received(fd, to, len, flags, |to, len| {
+    stores(fd, flags, to, len, |to, _, len| {
         next!(recvfrom(fd, to, len, flags, from, from_len) as ReceiveFrom)
     })
+}
+
+/// Stands in for what recvfrom(2) is where the compiler knows how large the buffer is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __recvfrom_chk(
+    fd: c_int,
+    to: *mut c_void,
+    len: size_t,
+    room: size_t,
+    flags: c_int,
+    from: *mut sockaddr,
+    from_len: *mut socklen_t,
+) -> ssize_t {
+    stores(fd, flags, to, len, |to, done, len| {
+        let room = room.saturating_sub(done);
+        next!(__recvfrom_chk(fd, to, len, room, flags, from, from_len) as ReceiveFromChecked)
+    })
+}
+
+/// The addresses of a message's buffers. It is looked at when they are.
+fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
+    // SAFETY: null, or the caller's message.
+    let messages = std::iter::once(message).filter_map(|message| unsafe { message.as_ref() });
+    messages.flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
+}
+
+/// What is lent for a message; `None`: nothing need be, or it is too much.
+fn lent(message: *const msghdr) -> Option<Lent> {
+    let total = || parts(message).map(|part| part.len()).fold(0, usize::saturating_add);
+    let len = concerns(parts(message)).then(total)?;
+    Lent::new(Some(len).filter(|&len| len <= MOST)?)
+}
+
+/// Stands in for sendmsg(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    let some = |message| next!(sendmsg(fd, message, flags) as SendMessage);
+    let lent = Some(message).filter(|_| flags & libc::MSG_ZEROCOPY == 0).and_then(lent);
+    let Some(lent) = lent else { return some(message) };
+    lent.load(parts(message));
+    let mut buffer = lent.buffer();
+    // SAFETY: the caller's message, of which something is managed.
+    some(&msghdr { msg_iov: &mut buffer, msg_iovlen: 1, ..unsafe { *message } })
 }
 
 /// Stands in for recvmsg(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
-    given(parts(message), Advice::PopulateWrite, || {
-        next!(recvmsg(fd, message, flags) as ReceiveMessage)
-    })
+    let some = |message| next!(recvmsg(fd, message, flags) as ReceiveMessage);
+    let Some(lent) = lent(message) else { return some(message) };
+    let mut buffer = lent.buffer();
+    // SAFETY: the caller's message, of which something is managed.
+    let message = unsafe { &mut *message };
+    let mut other = msghdr { msg_iov: &mut buffer, msg_iovlen: 1, ..*message };
+    let n = some(&mut other);
+    if n >= 0 {
+        lent.store(parts(message), n as usize);
+        let (msg_iov, msg_iovlen) = (message.msg_iov, message.msg_iovlen);
+        *message = msghdr { msg_iov, msg_iovlen, ..other };
+    }
+    n
 }

@@ -1,51 +1,48 @@
 //! Buffered input and output (stdio) from and to managed memory, where faults are signals: what is
 //! large goes past the stream's buffer, by system calls that only the C library sees.
 
-use libc::{FILE, c_void, size_t};
-use mglru_pager::Advice;
+use std::iter::once;
+use std::ops::Range;
 
-use crate::calls::{errno, set_errno};
-use crate::lent::{PART, TRIES, bring, concerns, range};
+use libc::{FILE, c_void, size_t};
+
+use crate::lent::{Lent, PART, concerns, range};
 use crate::next::next;
 
 type Write = unsafe extern "C" fn(*const c_void, size_t, size_t, *mut FILE) -> size_t;
 type Read = unsafe extern "C" fn(*mut c_void, size_t, size_t, *mut FILE) -> size_t;
 type ReadChecked = unsafe extern "C" fn(*mut c_void, size_t, size_t, size_t, *mut FILE) -> size_t;
 
-/// Transfers `n` items, if their memory is managed: `call` transfers some bytes, after so many.
+unsafe extern "C" {
+    fn flockfile(stream: *mut FILE);
+    fn funlockfile(stream: *mut FILE);
+}
+
+/// Transfers `n` items, if their memory is managed: `some` transfers bytes of a part of it, by
+/// other memory that it is lent.
 fn items(
     start: *const c_void,
     size: size_t,
     n: size_t,
     stream: *mut FILE,
-    advice: Advice,
-    call: impl Fn(usize, usize) -> usize,
+    some: impl Fn(&Lent, Range<usize>) -> usize,
 ) -> Option<size_t> {
     let all = range(start, size.checked_mul(n)?);
-    if !concerns(&all) {
-        return None;
-    }
-    let (mut done, mut tries) = (0, 0);
-    while done < all.len() {
-        let len = PART.min(all.len() - done);
-        bring(&(all.start + done..all.start + done + len), advice);
-        set_errno(0);
-        let moved = call(done, len);
-        done += moved;
-        if moved < len {
-            if errno() != libc::EFAULT || tries == TRIES {
-                break;
-            }
-            tries += 1;
-            // SAFETY: the caller's stream. That memory was taken meanwhile is no error of it.
-            unsafe { clearerr(stream) };
+    let lent = concerns(once(all.clone())).then(|| Lent::new(PART.min(all.len()))).flatten()?;
+    let mut at = all.start;
+    // SAFETY: the caller's stream, which no other thread comes upon between two parts.
+    unsafe { flockfile(stream) };
+    while at < all.end {
+        let part = at..all.end.min(at + PART);
+        let done = some(&lent, part.clone());
+        at += done;
+        if done < part.len() {
+            break;
         }
     }
-    Some(done / size)
-}
-
-unsafe extern "C" {
-    fn clearerr(stream: *mut FILE);
+    // SAFETY: as above.
+    unsafe { funlockfile(stream) };
+    Some((at - all.start) / size)
 }
 
 macro_rules! writes {
@@ -59,8 +56,9 @@ macro_rules! writes {
             stream: *mut FILE,
         ) -> size_t {
             let some = |from, size, n| next!($name(from, size, n, stream) as Write);
-            items(from, size, n, stream, Advice::PopulateRead, |done, len| {
-                some(from.wrapping_byte_add(done), 1, len)
+            items(from, size, n, stream, |lent, part| {
+                lent.load(once(part.clone()));
+                some(lent.start(), 1, part.len())
             })
             .unwrap_or_else(|| some(from, size, n))
         }
@@ -78,8 +76,10 @@ macro_rules! reads {
             stream: *mut FILE,
         ) -> size_t {
             let some = |to, size, n| next!($name(to, size, n, stream) as Read);
-            items(to, size, n, stream, Advice::PopulateWrite, |done, len| {
-                some(to.wrapping_byte_add(done), 1, len)
+            items(to, size, n, stream, |lent, part| {
+                let done = some(lent.start(), 1, part.len());
+                lent.store(once(part), done);
+                done
             })
             .unwrap_or_else(|| some(to, size, n))
         }
@@ -93,12 +93,11 @@ macro_rules! reads {
             n: size_t,
             stream: *mut FILE,
         ) -> size_t {
-            let some =
-                |to, room, size, n| next!($checked(to, room, size, n, stream) as ReadChecked);
-            items(to, size, n, stream, Advice::PopulateWrite, |done, len| {
-                some(to.wrapping_byte_add(done), room.saturating_sub(done), 1, len)
-            })
-            .unwrap_or_else(|| some(to, room, size, n))
+            if size.checked_mul(n).is_none_or(|len| len > room) {
+                return next!($checked(to, room, size, n, stream) as ReadChecked);
+            }
+            // SAFETY: the caller's own arguments, which are found to be in order.
+            unsafe { $name(to, size, n, stream) }
         }
     )*};
 }

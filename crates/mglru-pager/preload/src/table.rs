@@ -239,7 +239,8 @@ impl Table {
         let store = Arc::new(FileStore::new(file, writable)?);
         let len = store.len() as usize;
         let map = |room: usize| {
-            // SAFETY: the program may change the file by system calls, which `calls` accounts for,
+            // SAFETY: the program may change the file by system calls,
+            // which `descriptors` accounts for,
             // and borrows from it as C does.
             unsafe { root.map_store_with_room(store.clone(), len, room) }
         };

@@ -1,48 +1,61 @@
-//! Reads and writes of several buffers, for files that are managed: as `calls` has them for one.
+//! Reads and writes of several buffers: as `descriptors` has them for one. Of managed memory whose
+//! faults are signals, one call transfers [`MOST`] bytes at most.
 
 use libc::{c_int, iovec, off_t, size_t, ssize_t};
-use mglru_pager::Advice;
 
 use crate::descriptors::{around_write, before_read};
-use crate::lent::{lent_several, ranges};
+use crate::lent::{Lent, MOST, concerns, ranges};
 use crate::next::next;
 
 type Vector = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
 type VectorAt = unsafe extern "C" fn(c_int, *const iovec, c_int, off_t) -> ssize_t;
+type VectorAtWith = unsafe extern "C" fn(c_int, *const iovec, c_int, off_t, c_int) -> ssize_t;
 
 /// Bytes of all buffers.
 fn total(buffers: *const iovec, n: c_int) -> size_t {
     ranges(buffers, n.max(0) as usize).map(|range| range.len()).fold(0, usize::saturating_add)
 }
 
+/// What is lent in the buffers' place; `None`: nothing need be.
+fn lent(buffers: *const iovec, n: c_int) -> Option<Lent> {
+    let managed = concerns(ranges(buffers, n.max(0) as usize));
+    managed.then(|| Lent::new(total(buffers, n).min(MOST))).flatten()
+}
+
 macro_rules! reads {
-    ($($name:ident($($at:ident)?) as $type:ty;)*) => {$(
+    ($($name:ident($($at:ident $($flags:ident)?)?) as $type:ty;)*) => {$(
         /// Stands in for the function of this name.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
-            fd: c_int, to: *const iovec, n: c_int $(, $at: off_t)?
+            fd: c_int, to: *const iovec, n: c_int $(, $at: off_t $(, $flags: c_int)?)?
         ) -> ssize_t {
-            let at = None::<off_t>$(.or(Some($at)))?;
+            // -1: at the descriptor's own place.
+            let at = None::<off_t>$(.or(Some($at).filter(|&at| at != -1)))?;
             before_read(fd, at, total(to, n));
-            lent_several(to, n, Advice::PopulateWrite, |to, n| {
-                next!($name(fd, to, n $(, $at)?) as $type)
-            })
+            let some = |to, n| next!($name(fd, to, n $(, $at $(, $flags)?)?) as $type);
+            let Some(lent) = lent(to, n) else { return some(to, n) };
+            let done = some(&lent.buffer(), 1);
+            lent.store(ranges(to, n as usize), done.max(0) as usize);
+            done
         }
     )*};
 }
 
 macro_rules! writes {
-    ($($name:ident($($at:ident)?) as $type:ty;)*) => {$(
+    ($($name:ident($($at:ident $($flags:ident)?)?) as $type:ty;)*) => {$(
         /// Stands in for the function of this name.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
-            fd: c_int, from: *const iovec, n: c_int $(, $at: off_t)?
+            fd: c_int, from: *const iovec, n: c_int $(, $at: off_t $(, $flags: c_int)?)?
         ) -> ssize_t {
-            let at = None::<off_t>$(.or(Some($at)))?;
-            lent_several(from, n, Advice::PopulateRead, |from, n| {
-                let write = || next!($name(fd, from, n $(, $at)?) as $type);
+            let at = None::<off_t>$(.or(Some($at).filter(|&at| at != -1)))?;
+            let some = |from, n| {
+                let write = || next!($name(fd, from, n $(, $at $(, $flags)?)?) as $type);
                 around_write(fd, at, total(from, n), write)
-            })
+            };
+            let Some(lent) = lent(from, n) else { return some(from, n) };
+            lent.load(ranges(from, n as usize));
+            some(&lent.buffer(), 1)
         }
     )*};
 }
@@ -51,10 +64,14 @@ reads! {
     readv() as Vector;
     preadv(at) as VectorAt;
     preadv64(at) as VectorAt;
+    preadv2(at flags) as VectorAtWith;
+    preadv64v2(at flags) as VectorAtWith;
 }
 
 writes! {
     writev() as Vector;
     pwritev(at) as VectorAt;
     pwritev64(at) as VectorAt;
+    pwritev2(at flags) as VectorAtWith;
+    pwritev64v2(at flags) as VectorAtWith;
 }

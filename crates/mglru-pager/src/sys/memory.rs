@@ -172,9 +172,8 @@ impl View {
     }
 
     /// Makes the pages of a span present, through their faults.
-    pub fn populate(&self, span: Span, store: bool) -> io::Result<()> {
-        let advice = if store { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
-        self.advise(span, advice)
+    pub fn populate(&self, span: Span) -> io::Result<()> {
+        self.advise(span, libc::MADV_POPULATE_READ)
     }
 
     fn advise(&self, span: Span, advice: libc::c_int) -> io::Result<()> {

@@ -44,6 +44,14 @@ pub fn stay_on(nth: usize, of: usize) -> io::Result<()> {
     }
 }
 
+/// Does something that no handler of a signal comes upon.
+pub fn undisturbed<T>(what: impl FnOnce() -> T) -> T {
+    let before = mask_all().expect("a full set is one");
+    let done = what();
+    set_mask(&before).expect("the set is one that was in force");
+    done
+}
+
 fn mask_all() -> io::Result<libc::sigset_t> {
     // SAFETY: both sets are filled in before they are used.
     unsafe {

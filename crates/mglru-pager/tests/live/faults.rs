@@ -95,20 +95,6 @@ fn system_calls_reach_evicted_pages() {
 }
 
 #[test]
-fn what_is_populated_for_stores_takes_them_without_a_fault() {
-    let Some(pager) = pager(8 * MIB) else { return };
-    let file = file_of(MIB, |at| (at / PAGE) as u8);
-    // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
-    map.advise_range(Advice::PopulateWrite, 0..MIB).unwrap();
-    let before = map.stat();
-    map.iter_mut().step_by(PAGE).for_each(|byte| *byte ^= 1);
-    assert_eq!(map.stat(), before);
-    map.flush().unwrap();
-    assert_eq!(content(&file)[5 * PAGE..][..2], [4, 5]);
-}
-
-#[test]
 fn neighbours_are_read_along_unless_advised_otherwise() {
     let Some(pager) = pager(16 * MIB) else { return };
     let file = file_of(4 * MIB, |i| i as u8);
