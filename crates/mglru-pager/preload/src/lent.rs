@@ -4,13 +4,13 @@
 
 use std::iter::once;
 use std::ops::Range;
-use std::ptr::{copy_nonoverlapping, null_mut};
+use std::ptr::copy_nonoverlapping;
 
 use libc::{c_int, c_void, iovec, size_t, ssize_t};
 use mglru_pager::FaultEngine;
 
 use crate::table::any;
-use crate::{places, settings};
+use crate::{memory, places, settings};
 
 /// Bytes lent at once to what takes them in parts; the budget does not know of them.
 pub const PART: usize = 1 << 20;
@@ -28,11 +28,8 @@ pub struct Lent {
 impl Lent {
     /// Of a length; `None`: there is no memory.
     pub fn new(len: usize) -> Option<Self> {
-        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
-        let (none, flags) = (null_mut::<c_void>(), flags | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping; past this library, which would manage it.
-        let start = unsafe { libc::syscall(libc::SYS_mmap, none, len, prot, flags, -1, 0) };
-        (start != -1).then_some(Self { start: start as *mut c_void, len })
+        let start = memory::map(len, libc::PROT_READ | libc::PROT_WRITE)?.cast();
+        Some(Self { start, len })
     }
 
     /// Where it is.
@@ -102,6 +99,11 @@ pub fn ranges(buffers: *const iovec, n: usize) -> impl Iterator<Item = Range<usi
     buffers.map(|buffer| range(buffer.iov_base, buffer.iov_len))
 }
 
+/// Bytes of several pieces.
+pub fn total(memory: impl Iterator<Item = Range<usize>>) -> usize {
+    memory.map(|piece| piece.len()).fold(0, usize::saturating_add)
+}
+
 /// Makes a call that loads from memory: `call` is told from where, how much was done before, and
 /// how much it is to do.
 pub fn loads(
@@ -111,8 +113,7 @@ pub fn loads(
     len: size_t,
     call: impl Fn(*const c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
-    let way = || concerns(once(range(from, len))).then(|| Way::of(fd, flags, len, true)).flatten();
-    let lent = way().and_then(|way| Some((Lent::new(way.part)?, way)));
+    let lent = lent(fd, flags, range(from, len), true);
     let Some((lent, way)) = lent else { return call(from, 0, len) };
     way.go(len, |done, some| {
         lent.load(once(range(from.wrapping_byte_add(done), some)));
@@ -128,14 +129,19 @@ pub fn stores(
     len: size_t,
     call: impl Fn(*mut c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
-    let way = || concerns(once(range(to, len))).then(|| Way::of(fd, flags, len, false)).flatten();
-    let lent = way().and_then(|way| Some((Lent::new(way.part)?, way)));
+    let lent = lent(fd, flags, range(to, len), false);
     let Some((lent, way)) = lent else { return call(to, 0, len) };
     way.go(len, |done, some| {
         let n = call(lent.start, done, some);
         lent.store(once(range(to.wrapping_byte_add(done), some)), n.max(0) as usize);
         n
     })
+}
+
+/// What is lent for a transfer, and how that is made; `None`: as it came.
+fn lent(fd: c_int, flags: c_int, memory: Range<usize>, loads: bool) -> Option<(Lent, Way)> {
+    let way = concerns(once(memory.clone())).then(|| Way::of(fd, flags, memory.len(), loads))??;
+    Some((Lent::new(way.part)?, way))
 }
 
 /// How a transfer is made.
@@ -147,8 +153,12 @@ struct Way {
 }
 
 impl Way {
-    /// `None`: in one piece, for which it is too much.
+    /// `None`: in one piece, for which it is too much, or from memory that the kernel goes on
+    /// loading from.
     fn of(fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<Self> {
+        if loads && flags & libc::MSG_ZEROCOPY != 0 {
+            return None;
+        }
         let is_one =
             flags & (libc::MSG_OOB | libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_FASTOPEN) != 0;
         let fills = loads || flags & libc::MSG_WAITALL != 0;

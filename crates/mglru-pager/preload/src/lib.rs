@@ -3,12 +3,11 @@
 //! A malloc that asks mmap for its memory (jemalloc, which the launcher preloads too) is in it.
 //!
 //! The functions in `calls`, `descriptors` and others stand in for the C library's. They keep
-//! what a page cache promises
-//! within the process: `read` sees what was stored, `write` is seen by loads, `fsync` and `msync`
-//! make both durable. Two shared mappings of one file share their addresses; the file may grow into
-//! what is mapped beyond its end. Processes that only read a file may each manage it, one that
-//! writes it is alone. Files that are memory themselves (tmpfs, POSIX shared memory) stay as they
-//! are.
+//! what a page cache promises within the process: `read` sees what was stored, `write` is seen
+//! by loads, `fsync` and `msync` make both durable. Two shared mappings of one file share their
+//! addresses; the file may grow into what is mapped beyond its end. Processes that only read a
+//! file may each manage it, one that writes it is alone. Files that are memory themselves
+//! (tmpfs, POSIX shared memory) stay as they are.
 //!
 //! Where faults are signals (`--faults sigbus`), reads, writes, messages and buffered streams that
 //! are given managed memory are given other memory in its place (`lent`).

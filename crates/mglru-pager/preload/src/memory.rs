@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use mglru_pager::own;
 
+pub use self::heap::map;
 use self::heap::{Heap, Kernel, Reserve};
 
 static PROGRAM: Heap<Kernel> = Heap::new(Kernel);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use libc::{c_int, c_void, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::lent::{Lent, MOST, concerns, loads, ranges, stores};
+use crate::lent::{Lent, MOST, concerns, loads, ranges, stores, total};
 use crate::next::next;
 
 type Send = unsafe extern "C" fn(c_int, *const c_void, size_t, c_int) -> ssize_t;
@@ -38,7 +38,7 @@ type ReceiveFromChecked = unsafe extern "C" fn(
 ) -> ssize_t;
 type ReceiveMessage = unsafe extern "C" fn(c_int, *mut msghdr, c_int) -> ssize_t;
 
-/// Stands in for send(2). Memory that the kernel may send from after the call cannot be lent.
+/// Stands in for send(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn send(
     fd: c_int,
@@ -46,11 +46,7 @@ pub unsafe extern "C" fn send(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
-    let some = |from, len| next!(send(fd, from, len, flags) as Send);
-    match flags & libc::MSG_ZEROCOPY {
-        0 => loads(fd, flags, from, len, |from, _, len| some(from, len)),
-        _ => some(from, len),
-    }
+    loads(fd, flags, from, len, |from, _, len| next!(send(fd, from, len, flags) as Send))
 }
 
 /// Stands in for sendto(2).
@@ -63,11 +59,9 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     to_len: socklen_t,
 ) -> ssize_t {
-    let some = |from, len| next!(sendto(fd, from, len, flags, to, to_len) as SendTo);
-    match flags & libc::MSG_ZEROCOPY {
-        0 => loads(fd, flags, from, len, |from, _, len| some(from, len)),
-        _ => some(from, len),
-    }
+    loads(fd, flags, from, len, |from, _, len| {
+        next!(sendto(fd, from, len, flags, to, to_len) as SendTo)
+    })
 }
 
 /// Stands in for recv(2).
@@ -131,12 +125,11 @@ fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
 
 /// What is lent for a message; `None`: nothing need be, or it is too much.
 fn lent(message: *const msghdr) -> Option<Lent> {
-    let total = || parts(message).map(|part| part.len()).fold(0, usize::saturating_add);
-    let len = concerns(parts(message)).then(total)?;
+    let len = concerns(parts(message)).then(|| total(parts(message)))?;
     Lent::new(Some(len).filter(|&len| len <= MOST)?)
 }
 
-/// Stands in for sendmsg(2).
+/// Stands in for sendmsg(2). What the kernel sends from after the call cannot be lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(sendmsg(fd, message, flags) as SendMessage);

@@ -1,25 +1,26 @@
 //! Reads and writes of several buffers: as `descriptors` has them for one. Of managed memory whose
 //! faults are signals, one call transfers [`MOST`] bytes at most.
 
-use libc::{c_int, iovec, off_t, size_t, ssize_t};
+use std::ops::Range;
+
+use libc::{c_int, iovec, off_t, ssize_t};
 
 use crate::descriptors::{around_write, before_read};
-use crate::lent::{Lent, MOST, concerns, ranges};
+use crate::lent::{Lent, MOST, concerns, ranges, total};
 use crate::next::next;
 
 type Vector = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
 type VectorAt = unsafe extern "C" fn(c_int, *const iovec, c_int, off_t) -> ssize_t;
 type VectorAtWith = unsafe extern "C" fn(c_int, *const iovec, c_int, off_t, c_int) -> ssize_t;
 
-/// Bytes of all buffers.
-fn total(buffers: *const iovec, n: c_int) -> size_t {
-    ranges(buffers, n.max(0) as usize).map(|range| range.len()).fold(0, usize::saturating_add)
+/// The buffers' addresses.
+fn all(buffers: *const iovec, n: c_int) -> impl Iterator<Item = Range<usize>> + Clone {
+    ranges(buffers, n.max(0) as usize)
 }
 
 /// What is lent in the buffers' place; `None`: nothing need be.
 fn lent(buffers: *const iovec, n: c_int) -> Option<Lent> {
-    let managed = concerns(ranges(buffers, n.max(0) as usize));
-    managed.then(|| Lent::new(total(buffers, n).min(MOST))).flatten()
+    concerns(all(buffers, n)).then(|| Lent::new(total(all(buffers, n)).min(MOST)))?
 }
 
 macro_rules! reads {
@@ -31,11 +32,11 @@ macro_rules! reads {
         ) -> ssize_t {
             // -1: at the descriptor's own place.
             let at = None::<off_t>$(.or(Some($at).filter(|&at| at != -1)))?;
-            before_read(fd, at, total(to, n));
+            before_read(fd, at, total(all(to, n)));
             let some = |to, n| next!($name(fd, to, n $(, $at $(, $flags)?)?) as $type);
             let Some(lent) = lent(to, n) else { return some(to, n) };
             let done = some(&lent.buffer(), 1);
-            lent.store(ranges(to, n as usize), done.max(0) as usize);
+            lent.store(all(to, n), done.max(0) as usize);
             done
         }
     )*};
@@ -51,10 +52,10 @@ macro_rules! writes {
             let at = None::<off_t>$(.or(Some($at).filter(|&at| at != -1)))?;
             let some = |from, n| {
                 let write = || next!($name(fd, from, n $(, $at $(, $flags)?)?) as $type);
-                around_write(fd, at, total(from, n), write)
+                around_write(fd, at, total(all(from, n)), write)
             };
             let Some(lent) = lent(from, n) else { return some(from, n) };
-            lent.load(ranges(from, n as usize));
+            lent.load(all(from, n));
             some(&lent.buffer(), 1)
         }
     )*};

@@ -11,7 +11,6 @@ use crate::own::as_own;
 /// Starts a thread that is the pager's own, and waits until it is at work: starting, a thread
 /// allocates with the program's malloc, whose memory it may be about to serve.
 pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    let before = mask_all()?;
     let started = Arc::new(Barrier::new(2));
     let at_work = started.clone();
     let begin = move || {
@@ -19,12 +18,11 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<Joi
         drop(at_work);
         as_own(what);
     };
-    let spawned = Builder::new().name(name.into()).spawn(begin);
-    if spawned.is_ok() {
+    undisturbed(|| {
+        let spawned = Builder::new().name(name.into()).spawn(begin)?;
         started.wait();
-    }
-    set_mask(&before)?;
-    spawned
+        Ok(spawned)
+    })
 }
 
 /// Keeps the calling thread on the `nth` of the `of` processors that it may use, if there are just

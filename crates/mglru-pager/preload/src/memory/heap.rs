@@ -73,7 +73,8 @@ impl<S: Allocator> Heap<S> {
     }
 }
 
-fn map(size: usize, prot: libc::c_int) -> Option<*mut u8> {
+/// New memory from the kernel, past the functions that this library stands in for.
+pub fn map(size: usize, prot: libc::c_int) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: without MAP_FIXED nothing that is mapped changes.
     let got =
