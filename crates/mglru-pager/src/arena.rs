@@ -1,17 +1,19 @@
 //! A stretch of managed memory: its pages, what backs them, and what its threads share.
 
 mod ground;
+mod tables;
+mod words;
 
 use std::io;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ground::Ground;
+use tables::PER_TABLE;
+pub use words::{Access, Backing, Bits, Event, FaultCounters, Wanted};
 
 use crate::account::Account;
-use crate::children::Children;
-use crate::engine::{self, Engine, FaultEngine};
+use crate::engine::{self, Engine};
 use crate::faults::Kind;
 use crate::frames::Frames;
 use crate::handler::Ahead;
@@ -30,97 +32,6 @@ use crate::sys::wake::Wake;
 pub const INBOX: usize = 4096;
 /// What they take until then.
 pub const INBOX_BYTES: u64 = (INBOX * size_of::<(Event, u32)>()) as u64;
-
-/// What backs the pages of an arena.
-#[derive(Clone)]
-pub enum Backing {
-    /// Zeros at first, then swap.
-    Anon,
-    /// As [`Self::Anon`], in private memory: what the program itself maps, drops and forks.
-    Heap(Arc<Children>),
-    /// A file or whatever the caller made.
-    Store(Arc<dyn Store>),
-    /// What a store holds at first; pages that are stored to are the arena's own from then on, and
-    /// go to swap.
-    Copy(Arc<dyn Store>),
-}
-
-/// An arena that is asked for.
-#[derive(Clone)]
-pub struct Wanted {
-    /// Its length.
-    pub nr_pages: u32,
-    /// Pages that there may be content of from the start. Tables of those beyond are paid for, and
-    /// their entries protected, when the first of them is filled.
-    pub nr_held: u32,
-    /// What backs its pages.
-    pub backing: Backing,
-    /// Where it is to be, in place of what is there, which its owner gave up.
-    pub over: Option<usize>,
-    /// Who serves its faults.
-    pub faults: FaultEngine,
-    /// The kernel's accessed bits are used, if it keeps any.
-    pub kept_bits: bool,
-}
-
-/// How it is known which pages of an arena were used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bits {
-    /// An entry that is present was used since it was last zapped: the kernel itself maps again
-    /// what is used.
-    Entries,
-    /// The kernel keeps accessed bits (`UFFDIO_RWPROTECT`).
-    Kept,
-    /// Of what was staged alone: that it was rescued.
-    Rescues,
-}
-
-/// How an arena will be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
-    /// Neighbours of a missing page are read with it.
-    #[default]
-    Normal,
-    /// They are not.
-    Random,
-    /// More of them ahead, and accesses say nothing about reuse.
-    Sequential,
-}
-
-/// Something that happened to a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It became resident because it was touched.
-    Filled,
-    /// It was read along with one that was touched.
-    Joined,
-    /// It became newer than its store.
-    Dirtied,
-    /// The program gave it up.
-    Dropped,
-    /// The caller says that it was used.
-    Used,
-}
-
-/// What faults cost and did. Times are nanoseconds.
-#[derive(Debug, Default)]
-pub struct FaultCounters {
-    /// Pages that were missing.
-    pub missing: AtomicU64,
-    /// Of these, had to be read.
-    pub major: AtomicU64,
-    /// First stores to clean pages.
-    pub protect: AtomicU64,
-    /// Faults that had to wait for room.
-    pub throttled: AtomicU64,
-    /// Pages read along with a missing one.
-    pub read_around: AtomicU64,
-    /// Pages used again while they were staged.
-    pub rescued: AtomicU64,
-}
-
-/// Pages under one page table.
-const PER_TABLE: usize = TABLE_SPAN / PAGE;
 
 /// What one handler is told.
 pub struct Bell {
@@ -291,18 +202,6 @@ impl Arena {
         presence == Presence::Staged && self.pages.slot(page) == 0
     }
 
-    /// Bytes of tables it takes from the start.
-    pub fn table_bytes(&self) -> u64 {
-        let pages = (self.nr_ready * PER_TABLE).min(self.pages.len() as usize);
-        self.page_bytes() * pages as u64
-    }
-
-    /// Bytes of tables for a page: its state, when it was evicted, the policy's entry.
-    fn page_bytes(&self) -> u64 {
-        let state = self.pages.table_bytes() / u64::from(self.pages.len());
-        state + (size_of::<AtomicU32>() + size_of::<u64>()) as u64
-    }
-
     /// Notes when a page was evicted, 0 that it is no longer, and tells what was noted before.
     pub fn set_evicted(&self, page: u32, number: u32) -> u32 {
         self.evicted[page as usize].swap(number, Ordering::AcqRel)
@@ -312,68 +211,6 @@ impl Arena {
     pub fn is_missed(&self, page: u32) -> bool {
         let number = self.evicted[page as usize].load(Ordering::Acquire);
         number != 0 && number >= self.account.recent.load(Ordering::Acquire)
-    }
-
-    /// A page is about to be filled, or to be read for that: the tables that know it are paid for.
-    ///
-    /// # Errors
-    /// The entries of its page table cannot be protected.
-    pub fn note_filled(&self, page: u32) -> io::Result<()> {
-        let table = page as usize / PER_TABLE;
-        if self.tables[table].load(Ordering::Acquire) == 0 {
-            self.make_ready(table)?;
-        }
-        Ok(())
-    }
-
-    fn make_ready(&self, table: usize) -> io::Result<()> {
-        let _one = courtesy::lock(&self.readying);
-        if table >= self.nr_ready && self.tables[table].load(Ordering::Acquire) == 0 {
-            self.protect_table(table)?;
-            self.account.charge_anyway(self.late_bytes());
-        }
-        self.tables[table].store(1, Ordering::Release);
-        Ok(())
-    }
-
-    /// As [`Ground::shared`] does for those that are ready from the start. A heap's entries are
-    /// none of the pager's before they are filled.
-    fn protect_table(&self, table: usize) -> io::Result<()> {
-        let first = (table * PER_TABLE) as u32;
-        let n = (self.pages.len() - first).min(PER_TABLE as u32);
-        if self.is_heap() { Ok(()) } else { self.uffd.protect(self.view.pages(first, n)) }
-    }
-
-    /// What is paid for a table that was not ready from the start.
-    fn late_bytes(&self) -> u64 {
-        self.page_bytes() * PER_TABLE as u64
-    }
-
-    /// The arena is gone, with its tables.
-    pub fn uncharge_tables(&self) {
-        let late = self.filled_tables((self.nr_ready * PER_TABLE) as u32).count() as u64;
-        self.account.uncharge(late * self.late_bytes());
-    }
-
-    /// Page tables that were ever filled, by the first page of each.
-    pub fn filled_tables(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
-        let filled = |table: &usize| self.tables[*table].load(Ordering::Acquire) != 0;
-        let tables = (from as usize / PER_TABLE..self.tables.len()).filter(filled);
-        tables.map(|table| (table * PER_TABLE) as u32)
-    }
-
-    /// Pages of a range that were ever filled, and those beside them.
-    pub fn filled_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
-        let end = range.end.min(self.pages.len());
-        let tables = self.filled_tables(range.start).take_while(move |&table| table < end);
-        tables.flat_map(move |table| {
-            table.max(range.start)..end.min(table.saturating_add(PER_TABLE as u32))
-        })
-    }
-
-    /// The dirty pages of a range, in order, as of now.
-    pub fn dirty(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
-        self.filled_pages(range).filter(|&page| self.pages.presence(page) == Presence::Dirty)
     }
 
     /// Where a page lies in memory and in the store, bytes.

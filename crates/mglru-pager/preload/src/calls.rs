@@ -14,7 +14,7 @@ use mglru_pager::own::{self, as_own};
 use crate::managed::Managed;
 use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
-use crate::{fork, heap, settings};
+use crate::{fork, heap, places, settings};
 
 /// More is in no address space: the kernel says so.
 const MOST: usize = 1 << 47;
@@ -210,6 +210,18 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_in
         // SAFETY: the caller's own arguments.
         unsafe { libc::syscall(libc::SYS_madvise, address, len, advice) as c_int }
     })
+}
+
+/// Stands in for mprotect(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mprotect(address: *mut c_void, len: size_t, prot: c_int) -> c_int {
+    // SAFETY: the caller's own arguments.
+    let done = unsafe { libc::syscall(libc::SYS_mprotect, address, len, prot) as c_int };
+    let range = addresses(address, len);
+    if done == 0 && prot & libc::PROT_WRITE != 0 && any_at(&range) {
+        places::allow_stores(&range);
+    }
+    done
 }
 
 /// Stands in for posix_madvise(3), whose advice has the same numbers but answers with an errno.

@@ -80,10 +80,16 @@ impl Drop for Lent {
     }
 }
 
-/// May some of it be managed memory whose faults are signals? It is looked at only if there is any.
+/// May some of what is loaded from be managed memory whose faults are signals? It is looked at
+/// only if there is any.
 pub fn concerns(mut memory: impl Iterator<Item = Range<usize>>) -> bool {
     let may = settings::faults() == FaultEngine::Sigbus && any();
     may && memory.any(|piece| !piece.is_empty() && places::meet(&piece))
+}
+
+/// As [`concerns`], of what is stored to. Where no store is possible the kernel says so.
+pub fn concerns_stores(mut memory: impl Iterator<Item = Range<usize>> + Clone) -> bool {
+    concerns(memory.clone()) && !memory.any(|piece| places::refuse(&piece))
 }
 
 /// The addresses of a piece of memory.
@@ -113,7 +119,8 @@ pub fn loads(
     len: size_t,
     call: impl Fn(*const c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
-    let lent = lent(fd, flags, range(from, len), true);
+    let memory = range(from, len);
+    let lent = concerns(once(memory)).then(|| lent(fd, flags, len, true)).flatten();
     let Some((lent, way)) = lent else { return call(from, 0, len) };
     way.go(len, |done, some| {
         lent.load(once(range(from.wrapping_byte_add(done), some)));
@@ -129,7 +136,8 @@ pub fn stores(
     len: size_t,
     call: impl Fn(*mut c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
-    let lent = lent(fd, flags, range(to, len), false);
+    let memory = range(to, len);
+    let lent = concerns_stores(once(memory)).then(|| lent(fd, flags, len, false)).flatten();
     let Some((lent, way)) = lent else { return call(to, 0, len) };
     way.go(len, |done, some| {
         let n = call(lent.start, done, some);
@@ -139,8 +147,8 @@ pub fn stores(
 }
 
 /// What is lent for a transfer, and how that is made; `None`: as it came.
-fn lent(fd: c_int, flags: c_int, memory: Range<usize>, loads: bool) -> Option<(Lent, Way)> {
-    let way = concerns(once(memory.clone())).then(|| Way::of(fd, flags, memory.len(), loads))??;
+fn lent(fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<(Lent, Way)> {
+    let way = Way::of(fd, flags, len, loads)?;
     Some((Lent::new(way.part)?, way))
 }
 

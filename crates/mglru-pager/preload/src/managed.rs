@@ -46,7 +46,7 @@ pub struct Managed {
     cut: Vec<Range<usize>>,
     /// While the program forks: what the child gets.
     kept: Option<Snapshot>,
-    _place: places::Taken,
+    place: places::Taken,
 }
 
 impl Managed {
@@ -58,10 +58,10 @@ impl Managed {
         store: Arc<FileStore>,
         writable: bool,
     ) -> Self {
-        let _place = places::take(&span_of(&map));
+        let place = places::take(&span_of(&map));
         let (locked, ranges, cut) = (BTreeSet::new(), Vec::new(), Vec::new());
         let (stores, kept) = (true, None);
-        Self { kind, map, file, store, writable, stores, locked, ranges, cut, kept, _place }
+        Self { kind, map, file, store, writable, stores, locked, ranges, cut, kept, place }
     }
 
     /// The file whose only mapping this is.
@@ -247,6 +247,7 @@ impl Managed {
             return;
         }
         self.stores = stores;
+        self.place.allow_stores(stores);
         let span = self.span();
         let prot = if stores { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         // SAFETY: the view is the program's, which asked for this.

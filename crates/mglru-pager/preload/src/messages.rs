@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use libc::{c_int, c_void, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::lent::{Lent, MOST, concerns, loads, ranges, stores, total};
+use crate::lent::{Lent, MOST, concerns, concerns_stores, loads, ranges, stores, total};
 use crate::next::next;
 
 type Send = unsafe extern "C" fn(c_int, *const c_void, size_t, c_int) -> ssize_t;
@@ -123,18 +123,17 @@ fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
     messages.flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
 }
 
-/// What is lent for a message; `None`: nothing need be, or it is too much.
+/// What is lent for a message; `None`: it is too much.
 fn lent(message: *const msghdr) -> Option<Lent> {
-    let len = concerns(parts(message)).then(|| total(parts(message)))?;
-    Lent::new(Some(len).filter(|&len| len <= MOST)?)
+    Lent::new(Some(total(parts(message))).filter(|&len| len <= MOST)?)
 }
 
 /// Stands in for sendmsg(2). What the kernel sends from after the call cannot be lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(sendmsg(fd, message, flags) as SendMessage);
-    let lent = Some(message).filter(|_| flags & libc::MSG_ZEROCOPY == 0).and_then(lent);
-    let Some(lent) = lent else { return some(message) };
+    let lends = flags & libc::MSG_ZEROCOPY == 0 && concerns(parts(message));
+    let Some(lent) = lends.then(|| lent(message)).flatten() else { return some(message) };
     lent.load(parts(message));
     let mut buffer = lent.buffer();
     // SAFETY: the caller's message, of which something is managed.
@@ -145,7 +144,8 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(recvmsg(fd, message, flags) as ReceiveMessage);
-    let Some(lent) = lent(message) else { return some(message) };
+    let lends = concerns_stores(parts(message));
+    let Some(lent) = lends.then(|| lent(message)).flatten() else { return some(message) };
     let mut buffer = lent.buffer();
     // SAFETY: the caller's message, of which something is managed.
     let message = unsafe { &mut *message };

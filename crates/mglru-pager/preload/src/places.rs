@@ -3,7 +3,7 @@
 //! of its own: what is no managed file's must not have to wait for the table.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// With more files than this, those beyond are asked for in the table.
 const MOST: usize = 256;
@@ -22,11 +22,14 @@ struct Places {
 struct Place {
     start: AtomicUsize,
     end: AtomicUsize,
+    /// It is mapped for loads alone.
+    read_only: AtomicBool,
 }
 
 impl Place {
     const fn new() -> Self {
-        Self { start: AtomicUsize::new(0), end: AtomicUsize::new(0) }
+        let (start, end) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { start, end, read_only: AtomicBool::new(false) }
     }
 
     fn meets(&self, range: &Range<usize>) -> bool {
@@ -47,6 +50,7 @@ impl Places {
         match place {
             Some(place) => {
                 place.start.store(span.start, Ordering::Relaxed);
+                place.read_only.store(false, Ordering::Relaxed);
                 place.end.store(span.end, Ordering::Release);
             }
             None => drop(self.beyond.fetch_add(1, Ordering::AcqRel)),
@@ -55,9 +59,23 @@ impl Places {
         Taken { of: self, place }
     }
 
+    fn used(&self) -> &[Place] {
+        &self.all[..self.used.load(Ordering::Acquire)]
+    }
+
     fn meet(&self, range: &Range<usize>) -> bool {
-        let used = &self.all[..self.used.load(Ordering::Acquire)];
+        let used = self.used();
         self.beyond.load(Ordering::Acquire) > 0 || used.iter().any(|place| place.meets(range))
+    }
+
+    fn allow_stores(&self, range: &Range<usize>) {
+        let met = self.used().iter().filter(|place| place.meets(range));
+        met.for_each(|place| place.read_only.store(false, Ordering::Relaxed));
+    }
+
+    fn refuse(&self, range: &Range<usize>) -> bool {
+        let refuses = |place: &Place| place.read_only.load(Ordering::Relaxed) && place.meets(range);
+        self.used().iter().any(refuses)
     }
 }
 
@@ -65,6 +83,15 @@ impl Places {
 pub struct Taken {
     of: &'static Places,
     place: Option<&'static Place>,
+}
+
+impl Taken {
+    /// Says whether stores are possible there.
+    pub fn allow_stores(&self, stores: bool) {
+        if let Some(place) = self.place {
+            place.read_only.store(!stores, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Taken {
@@ -86,6 +113,16 @@ pub fn meet(range: &Range<usize>) -> bool {
     PLACES.meet(range)
 }
 
+/// The program made a range of addresses writable.
+pub fn allow_stores(range: &Range<usize>) {
+    PLACES.allow_stores(range);
+}
+
+/// Is some of it a managed file's that is mapped for loads alone?
+pub fn refuse(range: &Range<usize>) -> bool {
+    PLACES.refuse(range)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +138,14 @@ mod tests {
         assert!(PLACES.meet(&(310..400)));
         drop(beyond);
         assert!(!PLACES.meet(&(310..400)));
+        taken[3].allow_stores(false);
+        assert!(PLACES.refuse(&span(4)) && !PLACES.refuse(&span(5)));
+        PLACES.allow_stores(&span(4));
+        assert!(!PLACES.refuse(&span(4)));
+        taken[3].allow_stores(false);
+        drop(taken.swap_remove(3));
+        taken.push(PLACES.take(&span(4)));
+        assert!(!PLACES.refuse(&span(4)), "whoever was there before");
         drop(taken.swap_remove(2));
         assert!(!PLACES.meet(&span(3)));
         assert!(PLACES.meet(&span(4)));

@@ -1,12 +1,12 @@
 //! Buffered input and output (stdio) from and to managed memory, where faults are signals: what is
 //! large goes past the stream's buffer, by system calls that only the C library sees.
 
-use std::iter::once;
+use std::iter::{Once, once};
 use std::ops::Range;
 
 use libc::{FILE, c_void, size_t};
 
-use crate::lent::{Lent, PART, concerns, range};
+use crate::lent::{Lent, PART, concerns, concerns_stores, range};
 use crate::next::next;
 
 type Write = unsafe extern "C" fn(*const c_void, size_t, size_t, *mut FILE) -> size_t;
@@ -18,17 +18,18 @@ unsafe extern "C" {
     fn funlockfile(stream: *mut FILE);
 }
 
-/// Transfers `n` items, if their memory is managed: `some` transfers bytes of a part of it, by
-/// other memory that it is lent.
+/// Transfers `n` items, if `concerned` says that it must be so: `some` transfers bytes of a part
+/// of it, by other memory that it is lent.
 fn items(
     start: *const c_void,
     size: size_t,
     n: size_t,
     stream: *mut FILE,
+    concerned: fn(Once<Range<usize>>) -> bool,
     some: impl Fn(&Lent, Range<usize>) -> usize,
 ) -> Option<size_t> {
     let all = range(start, size.checked_mul(n)?);
-    let lent = concerns(once(all.clone())).then(|| Lent::new(PART.min(all.len()))).flatten()?;
+    let lent = concerned(once(all.clone())).then(|| Lent::new(PART.min(all.len()))).flatten()?;
     let mut at = all.start;
     // SAFETY: the caller's stream, which no other thread comes upon between two parts.
     unsafe { flockfile(stream) };
@@ -56,7 +57,7 @@ macro_rules! writes {
             stream: *mut FILE,
         ) -> size_t {
             let some = |from, size, n| next!($name(from, size, n, stream) as Write);
-            items(from, size, n, stream, |lent, part| {
+            items(from, size, n, stream, concerns, |lent, part| {
                 lent.load(once(part.clone()));
                 some(lent.start(), 1, part.len())
             })
@@ -76,7 +77,7 @@ macro_rules! reads {
             stream: *mut FILE,
         ) -> size_t {
             let some = |to, size, n| next!($name(to, size, n, stream) as Read);
-            items(to, size, n, stream, |lent, part| {
+            items(to, size, n, stream, concerns_stores, |lent, part| {
                 let done = some(lent.start(), 1, part.len());
                 lent.store(once(part), done);
                 done

@@ -121,24 +121,6 @@ fn use_few_of_many(heap: &Heap, pages: usize) -> FaultStat {
     heap.stat()
 }
 
-#[test]
-fn pages_on_both_sides_of_what_was_unmapped_leave_when_they_are_not_used() {
-    let Some((pager, heap, _dir)) = heap(8 * MIB, ForkPolicy::Serve) else { return };
-    let cold = map(&heap, 256 * PAGE);
-    fill(cold, 1);
-    let middle = cold.as_ptr() as usize + 128 * PAGE;
-    // SAFETY: nobody uses the page any more.
-    unsafe { heap.unmap(middle..middle + PAGE) }.unwrap();
-    let before = use_few_of_many(&heap, 16_384).major;
-    // Those beside it are looked at together with what is closed.
-    for page in (112..144).filter(|&page| page != 128) {
-        assert!(cold[page * PAGE..][..PAGE] == pattern(page, 1), "page {page}");
-    }
-    let came_back = heap.stat().major - before;
-    assert!(came_back >= 28, "{came_back} of 31 had left");
-    pager.check().unwrap();
-}
-
 /// Linux 7.3 keeps them.
 fn keeps_bits() -> bool {
     let lacking = probe().into_iter().find(|fact| fact.what == KEPT_BITS && !fact.ok);

@@ -2,13 +2,12 @@
 
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::*;
 
 /// A second file of the test's, beside the managed one; no program maps it.
-fn other() -> File {
+pub fn other() -> File {
     let file = tempfile::tempfile_in(".").unwrap();
     file.set_len(ALL as u64).unwrap();
     file
@@ -113,91 +112,6 @@ fn a_file_that_shrinks_and_grows_is_mapped_as_it_is() {
     file.set_len(ALL as u64 - 1).unwrap();
     file.set_len(ALL as u64).unwrap();
     assert_eq!(memory[ALL - 1], 0, "what was cut off is gone");
-}
-
-#[test]
-fn buffered_input_and_output_go_to_and_from_managed_memory() {
-    let name = "files::buffered_input_and_output_go_to_and_from_managed_memory";
-    for faults in ["thread", "sigbus"] {
-        parent_with(name, faults);
-    }
-    let Some(file) = open() else { return };
-    let memory = map(&file);
-    stamp(memory, 0x21);
-    let path = std::env::current_dir().unwrap().join(format!("stdio-{}", std::process::id()));
-    let path = CString::new(path.into_os_string().into_string().unwrap()).unwrap();
-    // SAFETY: a stream of this test's, and memory of the mapping, which is larger than the budget.
-    unsafe {
-        let stream = libc::fopen(path.as_ptr(), c"w+".as_ptr());
-        assert!(!stream.is_null());
-        assert_eq!(libc::fwrite(memory.as_ptr().cast(), 1, ALL, stream), ALL);
-        memory.fill(0);
-        libc::rewind(stream);
-        assert_eq!(libc::fread(memory.as_mut_ptr().cast(), 1, ALL, stream), ALL);
-        libc::fclose(stream);
-        libc::unlink(path.as_ptr());
-    }
-    assert!(is_stamped(memory, 0x21));
-}
-
-/// The memory is larger than the budget, so that much of what a call is given is not there.
-#[test]
-fn system_calls_are_given_managed_memory() {
-    for faults in ["thread", "sigbus"] {
-        parent_with("files::system_calls_are_given_managed_memory", faults);
-    }
-    let Some(file) = open() else { return };
-    let memory = map(&file);
-    let other = other();
-    let fd = other.as_raw_fd();
-    stamp(memory, 0x31);
-    // SAFETY: memory and descriptors of this test's.
-    unsafe {
-        let (start, all) = (memory.as_mut_ptr().cast::<libc::c_void>(), ALL as isize);
-        assert_eq!(libc::write(fd, start, ALL), all);
-        memory.fill(0);
-        assert_eq!(libc::pread(fd, start, ALL, 0), all);
-        assert!(is_stamped(memory, 0x31));
-        let half = |n: usize| libc::iovec { iov_base: start.byte_add(n * ALL / 2), iov_len: PAGE };
-        let halves = [half(0), half(1)];
-        assert_eq!(libc::pwritev(fd, halves.as_ptr(), 2, 0), 2 * PAGE as isize);
-        memory.fill(0);
-        assert_eq!(libc::preadv(fd, halves.as_ptr(), 2, 0), 2 * PAGE as isize);
-        assert_eq!((memory[0], memory[ALL / 2 + PAGES / 2]), (0x31, (PAGES / 2) as u8 ^ 0x31));
-        stamp(memory, 0x32);
-        let (one, two) = UnixStream::pair().unwrap();
-        let (from, to) = (one.as_raw_fd(), two.as_raw_fd());
-        let sender = std::thread::spawn(move || {
-            assert_eq!(libc::send(from, memory.as_ptr().cast(), ALL, 0), all, "at one go");
-            memory
-        });
-        let mut got = vec![0; ALL];
-        assert_eq!(libc::recv(to, got.as_mut_ptr().cast(), ALL, libc::MSG_WAITALL), all);
-        assert!(is_stamped(&got, 0x32));
-        let memory = sender.join().unwrap();
-        let sender = std::thread::spawn(move || libc::send(from, got.as_ptr().cast(), ALL, 0));
-        memory.fill(0);
-        assert_eq!(libc::recv(to, start, ALL, libc::MSG_WAITALL), all, "at one go");
-        assert_eq!(sender.join().unwrap(), all);
-        assert!(is_stamped(memory, 0x32));
-    }
-}
-
-unsafe extern "C" {
-    fn __pread_chk(fd: i32, to: *mut u8, len: usize, at: i64, room: usize) -> isize;
-}
-
-#[test]
-fn a_read_that_the_compiler_has_checked_sees_what_was_stored() {
-    if parent("files::a_read_that_the_compiler_has_checked_sees_what_was_stored").is_some() {
-        return;
-    }
-    let Some(file) = open() else { return };
-    let (memory, mut read) = (map(&file), [0; 8]);
-    memory[3 * PAGE] = 9;
-    // SAFETY: a descriptor and memory of this test's.
-    let n = unsafe { __pread_chk(file.as_raw_fd(), read.as_mut_ptr(), 8, 3 * PAGE as i64, 8) };
-    assert_eq!((n, read[0]), (8, 9));
 }
 
 #[test]

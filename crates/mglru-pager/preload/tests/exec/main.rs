@@ -3,6 +3,7 @@
 
 #[path = "../../../tests/support/library.rs"]
 mod built;
+mod calls;
 mod files;
 mod private;
 mod signals;

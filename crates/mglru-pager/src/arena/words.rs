@@ -1,0 +1,96 @@
+//! What is said of an arena and its pages.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::children::Children;
+use crate::engine::FaultEngine;
+use crate::store::Store;
+
+/// What backs the pages of an arena.
+#[derive(Clone)]
+pub enum Backing {
+    /// Zeros at first, then swap.
+    Anon,
+    /// As [`Self::Anon`], in private memory: what the program itself maps, drops and forks.
+    Heap(Arc<Children>),
+    /// A file or whatever the caller made.
+    Store(Arc<dyn Store>),
+    /// What a store holds at first; pages that are stored to are the arena's own from then on, and
+    /// go to swap.
+    Copy(Arc<dyn Store>),
+}
+
+/// An arena that is asked for.
+#[derive(Clone)]
+pub struct Wanted {
+    /// Its length.
+    pub nr_pages: u32,
+    /// Pages that there may be content of from the start. Tables of those beyond are paid for, and
+    /// their entries protected, when the first of them is filled.
+    pub nr_held: u32,
+    /// What backs its pages.
+    pub backing: Backing,
+    /// Where it is to be, in place of what is there, which its owner gave up.
+    pub over: Option<usize>,
+    /// Who serves its faults.
+    pub faults: FaultEngine,
+    /// The kernel's accessed bits are used, if it keeps any.
+    pub kept_bits: bool,
+}
+
+/// How it is known which pages of an arena were used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bits {
+    /// An entry that is present was used since it was last zapped: the kernel itself maps again
+    /// what is used.
+    Entries,
+    /// The kernel keeps accessed bits (`UFFDIO_RWPROTECT`).
+    Kept,
+    /// Of what was staged alone: that it was rescued.
+    Rescues,
+}
+
+/// How an arena will be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Neighbours of a missing page are read with it.
+    #[default]
+    Normal,
+    /// They are not.
+    Random,
+    /// More of them ahead, and accesses say nothing about reuse.
+    Sequential,
+}
+
+/// Something that happened to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It became resident because it was touched.
+    Filled,
+    /// It was read along with one that was touched.
+    Joined,
+    /// It became newer than its store.
+    Dirtied,
+    /// The program gave it up.
+    Dropped,
+    /// The caller says that it was used.
+    Used,
+}
+
+/// What faults cost and did. Times are nanoseconds.
+#[derive(Debug, Default)]
+pub struct FaultCounters {
+    /// Pages that were missing.
+    pub missing: AtomicU64,
+    /// Of these, had to be read.
+    pub major: AtomicU64,
+    /// First stores to clean pages.
+    pub protect: AtomicU64,
+    /// Faults that had to wait for room.
+    pub throttled: AtomicU64,
+    /// Pages read along with a missing one.
+    pub read_around: AtomicU64,
+    /// Pages used again while they were staged.
+    pub rescued: AtomicU64,
+}

@@ -1,0 +1,196 @@
+//! A folio's flags and small fields, in one word.
+
+use crate::types::{Gen, Zone};
+
+/// One bit (or field) of [`Flags`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bit(u32);
+
+macro_rules! bits {
+    ($($(#[$doc:meta])* $name:ident = $n:literal),* $(,)?) => {
+        impl Bit {
+            $($(#[$doc])* pub const $name: Self = Self(1 << $n);)*
+        }
+    };
+}
+
+bits! {
+    /// Accessed once (first rung of the reference ladder).
+    REFERENCED = 5,
+    /// Proved reuse (K614), second access (K612), was active (classic).
+    WORKINGSET = 6,
+    /// On the active list (classic); "place young" while off the lists (MGLRU).
+    ACTIVE = 7,
+    /// On a list.
+    LRU = 8,
+    /// Cannot be evicted.
+    UNEVICTABLE = 9,
+    /// Locked in memory by its owner.
+    MLOCKED = 10,
+    /// Somebody works on it: reclaim keeps it.
+    LOCKED = 11,
+    /// Newer than its backing store.
+    DIRTY = 12,
+    /// Being written.
+    WRITEBACK = 13,
+    /// To the tail of the oldest list as soon as its writeback ends. The same bit is the mark of a
+    /// readahead window, see [`Bit::READAHEAD`].
+    RECLAIM = 14,
+    /// Swap-backed: belongs to the anon type.
+    SWAPBACKED = 15,
+    /// Has a swap slot.
+    SWAPCACHE = 16,
+    /// Somebody else holds a reference: it cannot be freed.
+    PINNED = 17,
+    /// Anonymous (swap-backed or lazily freed); shmem is swap-backed but not anonymous.
+    ANON = 18,
+    /// Accesses through descriptors are not counted (drop-behind I/O).
+    DROPBEHIND = 19,
+    /// Mapped executable by somebody.
+    EXEC = 20,
+    /// Free for the host's own use.
+    HOST_MARK = 21,
+    /// A reclaimer holds it while it waits; whoever frees it takes it away from there.
+    ISOLATED = 22,
+    /// Free for the host's own use.
+    HOST = 23,
+}
+
+impl Bit {
+    /// Reading this page starts the next readahead window. It is [`Bit::RECLAIM`] under another
+    /// name, as in Linux, and means readahead only while no writeback is pending: a dirty folio
+    /// that reclaim has marked and nobody writes starts an unasked-for window when it is read.
+    pub const READAHEAD: Self = Self::RECLAIM;
+}
+
+const GEN_MASK: u32 = 0b111;
+const REFS_SHIFT: u32 = 3;
+const REFS_MASK: u32 = 0b11 << REFS_SHIFT;
+const ZONE_SHIFT: u32 = 24;
+const ZONE_MASK: u32 = 0b11 << ZONE_SHIFT;
+const ORDER_SHIFT: u32 = 26;
+const ORDER_MASK: u32 = 0b1111 << ORDER_SHIFT;
+
+/// Width of the `refs` field in bits.
+pub const REFS_WIDTH: u32 = 2;
+/// Largest value of the `refs` field.
+pub const REFS_MAX: u32 = (1 << REFS_WIDTH) - 1;
+
+/// All flags and small fields of a folio.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(pub(super) u32);
+
+impl Flags {
+    /// Is the bit set?
+    #[inline]
+    pub fn has(self, bit: Bit) -> bool {
+        self.0 & bit.0 != 0
+    }
+
+    /// Is any of the bits set?
+    #[inline]
+    pub fn has_any(self, bits: [Bit; 2]) -> bool {
+        self.0 & (bits[0].0 | bits[1].0) != 0
+    }
+
+    /// Sets the bit.
+    #[inline]
+    pub fn set(&mut self, bit: Bit) {
+        self.0 |= bit.0;
+    }
+
+    /// Clears the bit.
+    #[inline]
+    pub fn clear(&mut self, bit: Bit) {
+        self.0 &= !bit.0;
+    }
+
+    /// Sets or clears the bit.
+    #[inline]
+    pub fn put(&mut self, bit: Bit, value: bool) {
+        if value { self.set(bit) } else { self.clear(bit) }
+    }
+
+    /// Clears the bit and tells whether it was set.
+    #[inline]
+    pub fn take(&mut self, bit: Bit) -> bool {
+        let was = self.has(bit);
+        self.clear(bit);
+        was
+    }
+
+    /// The generation field; `None` while not on a generation list.
+    #[inline]
+    pub fn generation(self) -> Option<Gen> {
+        (self.0 & GEN_MASK).checked_sub(1).map(|g| Gen(g as u8))
+    }
+
+    /// Writes the generation field.
+    #[inline]
+    pub fn set_generation(&mut self, generation: Option<Gen>) {
+        let field = generation.map_or(0, |g| u32::from(g.0) + 1);
+        self.0 = (self.0 & !GEN_MASK) | field;
+    }
+
+    /// The `refs` field, 0 to [`REFS_MAX`].
+    #[inline]
+    pub fn refs(self) -> u32 {
+        (self.0 & REFS_MASK) >> REFS_SHIFT
+    }
+
+    /// Writes the `refs` field.
+    #[inline]
+    pub fn set_refs(&mut self, refs: u32) {
+        debug_assert!(refs <= REFS_MAX);
+        self.0 = (self.0 & !REFS_MASK) | (refs << REFS_SHIFT);
+    }
+
+    /// The zone.
+    #[inline]
+    pub fn zone(self) -> Zone {
+        Zone(((self.0 & ZONE_MASK) >> ZONE_SHIFT) as u8)
+    }
+
+    /// The folio was moved to another zone.
+    pub(crate) fn set_zone(&mut self, zone: Zone) {
+        self.0 = (self.0 & !ZONE_MASK) | u32::from(zone.0) << ZONE_SHIFT;
+    }
+
+    /// log2 of the folio's pages.
+    #[inline]
+    pub fn order(self) -> u8 {
+        ((self.0 & ORDER_MASK) >> ORDER_SHIFT) as u8
+    }
+
+    pub(super) fn new(zone: Zone, order: u8) -> Self {
+        debug_assert!(order < 16);
+        Self(u32::from(zone.0) << ZONE_SHIFT | u32::from(order) << ORDER_SHIFT)
+    }
+}
+
+impl core::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:#010x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_overlap() {
+        let mut flags = Flags::new(Zone(3), 9);
+        flags.set_generation(Some(Gen(3)));
+        flags.set_refs(3);
+        flags.set(Bit::DIRTY);
+        assert_eq!(
+            (flags.generation(), flags.refs(), flags.zone(), flags.order()),
+            (Some(Gen(3)), 3, Zone(3), 9)
+        );
+        flags.set_generation(None);
+        flags.set_refs(0);
+        assert_eq!((flags.generation(), flags.refs(), flags.zone()), (None, 0, Zone(3)));
+        assert!(flags.has(Bit::DIRTY) && !flags.has(Bit::WRITEBACK));
+    }
+}
