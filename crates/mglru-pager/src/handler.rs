@@ -196,7 +196,9 @@ impl Handler {
         let (arena, since) = (self.arena.clone(), clock::monotonic());
         arena.engine.left(&mut |note| match note {
             Note::Touched(page, write) => {
-                self.touched(Touch { page, write, protected: false, since });
+                if !self.installer.waiting.hear_again(page, write) {
+                    self.touched(Touch { page, write, protected: false, since });
+                }
             }
             Note::Happened(event, page) => arena.post(event, page),
             Note::Free(slot) => arena.free_slot(slot),

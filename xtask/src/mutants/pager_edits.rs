@@ -29,7 +29,7 @@ pub const EDITS: &[Edit] = &[
     },
     Edit {
         says: "what a file grows into is not protected",
-        file: "arena.rs",
+        file: "arena/tables.rs",
         text: "if self.is_heap() { Ok(()) } else { self.uffd.protect(self.view.pages(first, n)) }",
         replacement: "{ let _ = n; Ok(()) }",
         by: &["copies::no_store_to_what_a_file_grew_into_is_lost"],

@@ -63,9 +63,34 @@ impl Waiting {
         self.entries.push(Entry { touch, why });
     }
 
+    /// A fault is told of once more by who has it: it is looked at again. False: it does not wait.
+    pub(super) fn hear_again(&mut self, page: u32, write: bool) -> bool {
+        let known = self.entries.iter_mut().find(|entry| entry.touch.page == page);
+        let known = known.map(|entry| entry.touch.write |= write).is_some();
+        self.due |= known;
+        known
+    }
+
     /// Takes all of them, to be tried again.
     pub(super) fn take(&mut self) -> Vec<(Touch, Why)> {
         self.due = false;
         std::mem::take(&mut self.entries).into_iter().map(|e| (e.touch, e.why)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_that_is_told_of_again_waits_once() {
+        let touch = |page| Touch { page, write: false, protected: false, since: 1 };
+        let mut waiting = Waiting::default();
+        waiting.add(touch(3), Why::Room);
+        assert!(!waiting.hear_again(4, true) && !waiting.is_due());
+        assert!(waiting.hear_again(3, false) && waiting.is_due());
+        assert!(waiting.hear_again(3, true));
+        assert_eq!(waiting.take(), [(Touch { write: true, ..touch(3) }, Why::Room)]);
+        assert!(!waiting.hear_again(3, false));
     }
 }

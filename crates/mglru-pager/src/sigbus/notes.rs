@@ -72,11 +72,8 @@ impl Default for Notes {
 impl Notes {
     /// The handler is woken for a fault; the rest can wait until there is some of it.
     pub fn leave(&self, note: Note, arena: &Arena) {
-        let taken = |word: &AtomicU64| {
-            word.compare_exchange(0, note.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
         let nth = loop {
-            match self.words.iter().position(taken) {
+            match self.put(note) {
                 Some(nth) => break nth,
                 None => arena.ring_handlers(),
             }
@@ -85,6 +82,16 @@ impl Notes {
         if nth >= SOME || matches!(note, Note::Touched(..)) {
             arena.ring_handlers();
         }
+    }
+
+    /// Where it is put; `None`: there is no room. Of a fault that is repeated before it was read
+    /// one note is enough.
+    fn put(&self, note: Note) -> Option<usize> {
+        let (own, repeats) = (note.word(), matches!(note, Note::Touched(..)));
+        self.words.iter().position(|word| {
+            let free = word.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
+            free.is_ok() || repeats && free == Err(own)
+        })
     }
 
     /// Takes what was left.
@@ -128,5 +135,18 @@ mod tests {
             assert_eq!(Note::of(note.word()), Some(note));
         }
         assert_eq!(Note::of(0), None);
+    }
+
+    #[test]
+    fn a_fault_that_is_repeated_takes_no_more_room() {
+        let notes = Notes::default();
+        let (fault, other) = (Note::Touched(7, true), Note::Touched(7, false));
+        assert!((0..2 * NOTES).all(|_| notes.put(fault).is_some()));
+        assert!(notes.put(other).is_some());
+        assert_eq!(notes.take().collect::<Vec<_>>(), [fault, other]);
+        let happened = Note::Happened(Event::Filled, 7);
+        assert!((0..NOTES).all(|_| notes.put(happened).is_some()));
+        assert_eq!(notes.put(happened), None, "each of these is one of its own");
+        assert_eq!(notes.take().count(), NOTES);
     }
 }
