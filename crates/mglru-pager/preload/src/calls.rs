@@ -217,9 +217,8 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_in
 pub unsafe extern "C" fn mprotect(address: *mut c_void, len: size_t, prot: c_int) -> c_int {
     // SAFETY: the caller's own arguments.
     let done = unsafe { libc::syscall(libc::SYS_mprotect, address, len, prot) as c_int };
-    let range = addresses(address, len);
-    if done == 0 && prot & libc::PROT_WRITE != 0 && any_at(&range) {
-        places::allow_stores(&range);
+    if done == 0 && prot & libc::PROT_WRITE != 0 {
+        places::allow_stores(&addresses(address, len));
     }
     done
 }

@@ -119,9 +119,10 @@ pub fn loads(
     len: size_t,
     call: impl Fn(*const c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
-    let memory = range(from, len);
-    let lent = concerns(once(memory)).then(|| lent(fd, flags, len, true)).flatten();
-    let Some((lent, way)) = lent else { return call(from, 0, len) };
+    let concerned = concerns(once(range(from, len)));
+    let Some((lent, way)) = lent(concerned, fd, flags, len, true) else {
+        return call(from, 0, len);
+    };
     way.go(len, |done, some| {
         lent.load(once(range(from.wrapping_byte_add(done), some)));
         call(lent.start, done, some)
@@ -136,9 +137,8 @@ pub fn stores(
     len: size_t,
     call: impl Fn(*mut c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
-    let memory = range(to, len);
-    let lent = concerns_stores(once(memory)).then(|| lent(fd, flags, len, false)).flatten();
-    let Some((lent, way)) = lent else { return call(to, 0, len) };
+    let concerned = concerns_stores(once(range(to, len)));
+    let Some((lent, way)) = lent(concerned, fd, flags, len, false) else { return call(to, 0, len) };
     way.go(len, |done, some| {
         let n = call(lent.start, done, some);
         lent.store(once(range(to.wrapping_byte_add(done), some)), n.max(0) as usize);
@@ -147,8 +147,8 @@ pub fn stores(
 }
 
 /// What is lent for a transfer, and how that is made; `None`: as it came.
-fn lent(fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<(Lent, Way)> {
-    let way = Way::of(fd, flags, len, loads)?;
+fn lent(concerned: bool, fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<(Lent, Way)> {
+    let way = concerned.then(|| Way::of(fd, flags, len, loads))??;
     Some((Lent::new(way.part)?, way))
 }
 

@@ -123,17 +123,18 @@ fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
     messages.flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
 }
 
-/// What is lent for a message; `None`: it is too much.
-fn lent(message: *const msghdr) -> Option<Lent> {
-    Lent::new(Some(total(parts(message))).filter(|&len| len <= MOST)?)
+/// What is lent for a message; `None`: nothing need be, or it is too much.
+fn lent(concerned: bool, message: *const msghdr) -> Option<Lent> {
+    let len = concerned.then(|| total(parts(message)))?;
+    Lent::new(Some(len).filter(|&len| len <= MOST)?)
 }
 
 /// Stands in for sendmsg(2). What the kernel sends from after the call cannot be lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(sendmsg(fd, message, flags) as SendMessage);
-    let lends = flags & libc::MSG_ZEROCOPY == 0 && concerns(parts(message));
-    let Some(lent) = lends.then(|| lent(message)).flatten() else { return some(message) };
+    let concerned = flags & libc::MSG_ZEROCOPY == 0 && concerns(parts(message));
+    let Some(lent) = lent(concerned, message) else { return some(message) };
     lent.load(parts(message));
     let mut buffer = lent.buffer();
     // SAFETY: the caller's message, of which something is managed.
@@ -144,8 +145,7 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(recvmsg(fd, message, flags) as ReceiveMessage);
-    let lends = concerns_stores(parts(message));
-    let Some(lent) = lends.then(|| lent(message)).flatten() else { return some(message) };
+    let Some(lent) = lent(concerns_stores(parts(message)), message) else { return some(message) };
     let mut buffer = lent.buffer();
     // SAFETY: the caller's message, of which something is managed.
     let message = unsafe { &mut *message };

@@ -18,9 +18,9 @@ fn all(buffers: *const iovec, n: c_int) -> impl Iterator<Item = Range<usize>> + 
     ranges(buffers, n.max(0) as usize)
 }
 
-/// What is lent in the buffers' place.
-fn lent(buffers: *const iovec, n: c_int) -> Option<Lent> {
-    Lent::new(total(all(buffers, n)).min(MOST))
+/// What is lent in the buffers' place; `None`: nothing need be.
+fn lent(concerned: bool, buffers: *const iovec, n: c_int) -> Option<Lent> {
+    concerned.then(|| Lent::new(total(all(buffers, n)).min(MOST)))?
 }
 
 macro_rules! reads {
@@ -34,8 +34,8 @@ macro_rules! reads {
             let at = None::<off_t>$(.or(Some($at).filter(|&at| at != -1)))?;
             before_read(fd, at, total(all(to, n)));
             let some = |to, n| next!($name(fd, to, n $(, $at $(, $flags)?)?) as $type);
-            let lends = concerns_stores(all(to, n));
-            let Some(lent) = lends.then(|| lent(to, n)).flatten() else { return some(to, n) };
+            let concerned = concerns_stores(all(to, n));
+            let Some(lent) = lent(concerned, to, n) else { return some(to, n) };
             let done = some(&lent.buffer(), 1);
             lent.store(all(to, n), done.max(0) as usize);
             done
@@ -55,8 +55,8 @@ macro_rules! writes {
                 let write = || next!($name(fd, from, n $(, $at $(, $flags)?)?) as $type);
                 around_write(fd, at, total(all(from, n)), write)
             };
-            let lends = concerns(all(from, n));
-            let Some(lent) = lends.then(|| lent(from, n)).flatten() else { return some(from, n) };
+            let concerned = concerns(all(from, n));
+            let Some(lent) = lent(concerned, from, n) else { return some(from, n) };
             lent.load(all(from, n));
             some(&lent.buffer(), 1)
         }

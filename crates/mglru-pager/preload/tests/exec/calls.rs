@@ -9,15 +9,40 @@ use libc::{FILE, c_void, iovec, msghdr};
 use super::files::other;
 use super::*;
 
+/// Runs a test once more under the library, with either engine; nothing in the child.
+fn with_either_engine(test: &str) {
+    for faults in ["thread", "sigbus"] {
+        parent_with(test, faults);
+    }
+}
+
+/// A managed file's memory, stamped, in the child.
+fn stamped(salt: u8) -> Option<&'static mut [u8]> {
+    let memory = map(&open()?);
+    stamp(memory, salt);
+    Some(memory)
+}
+
+unsafe extern "C" {
+    fn __pread_chk(fd: i32, to: *mut u8, len: usize, at: i64, room: usize) -> isize;
+    fn __read_chk(fd: i32, to: *mut c_void, len: usize, room: usize) -> isize;
+    fn __recv_chk(fd: i32, to: *mut c_void, len: usize, room: usize, flags: i32) -> isize;
+    fn __recvfrom_chk(
+        fd: i32,
+        to: *mut c_void,
+        len: usize,
+        room: usize,
+        flags: i32,
+        from: *mut libc::sockaddr,
+        from_len: *mut libc::socklen_t,
+    ) -> isize;
+    fn __fread_chk(to: *mut c_void, room: usize, size: usize, n: usize, file: *mut FILE) -> usize;
+}
+
 #[test]
 fn buffered_input_and_output_go_to_and_from_managed_memory() {
-    let name = "calls::buffered_input_and_output_go_to_and_from_managed_memory";
-    for faults in ["thread", "sigbus"] {
-        parent_with(name, faults);
-    }
-    let Some(file) = open() else { return };
-    let memory = map(&file);
-    stamp(memory, 0x21);
+    with_either_engine("calls::buffered_input_and_output_go_to_and_from_managed_memory");
+    let Some(memory) = stamped(0x21) else { return };
     let path = std::env::current_dir().unwrap().join(format!("stdio-{}", std::process::id()));
     let path = CString::new(path.into_os_string().into_string().unwrap()).unwrap();
     // SAFETY: a stream of this test's, and memory of the mapping, which is larger than the budget.
@@ -37,14 +62,10 @@ fn buffered_input_and_output_go_to_and_from_managed_memory() {
 /// The memory is larger than the budget, so that much of what a call is given is not there.
 #[test]
 fn system_calls_are_given_managed_memory() {
-    for faults in ["thread", "sigbus"] {
-        parent_with("calls::system_calls_are_given_managed_memory", faults);
-    }
-    let Some(file) = open() else { return };
-    let memory = map(&file);
+    with_either_engine("calls::system_calls_are_given_managed_memory");
+    let Some(memory) = stamped(0x31) else { return };
     let other = other();
     let fd = other.as_raw_fd();
-    stamp(memory, 0x31);
     // SAFETY: memory and descriptors of this test's.
     unsafe {
         let (start, all) = (memory.as_mut_ptr().cast::<libc::c_void>(), ALL as isize);
@@ -77,10 +98,6 @@ fn system_calls_are_given_managed_memory() {
     }
 }
 
-unsafe extern "C" {
-    fn __pread_chk(fd: i32, to: *mut u8, len: usize, at: i64, room: usize) -> isize;
-}
-
 #[test]
 fn a_read_that_the_compiler_has_checked_sees_what_was_stored() {
     if parent("calls::a_read_that_the_compiler_has_checked_sees_what_was_stored").is_some() {
@@ -94,33 +111,9 @@ fn a_read_that_the_compiler_has_checked_sees_what_was_stored() {
     assert_eq!((n, read[0]), (8, 9));
 }
 
-/// A managed file's memory, stamped, in the child.
-fn stamped(salt: u8) -> Option<&'static mut [u8]> {
-    let memory = map(&open()?);
-    stamp(memory, salt);
-    Some(memory)
-}
-
-unsafe extern "C" {
-    fn __read_chk(fd: i32, to: *mut c_void, len: usize, room: usize) -> isize;
-    fn __recv_chk(fd: i32, to: *mut c_void, len: usize, room: usize, flags: i32) -> isize;
-    fn __recvfrom_chk(
-        fd: i32,
-        to: *mut c_void,
-        len: usize,
-        room: usize,
-        flags: i32,
-        from: *mut libc::sockaddr,
-        from_len: *mut libc::socklen_t,
-    ) -> isize;
-    fn __fread_chk(to: *mut c_void, room: usize, size: usize, n: usize, file: *mut FILE) -> usize;
-}
-
 #[test]
 fn calls_that_the_compiler_has_checked_are_given_managed_memory() {
-    for faults in ["thread", "sigbus"] {
-        parent_with("calls::calls_that_the_compiler_has_checked_are_given_managed_memory", faults);
-    }
+    with_either_engine("calls::calls_that_the_compiler_has_checked_are_given_managed_memory");
     let Some(memory) = stamped(0x41) else { return };
     let (content, all) = (memory.to_vec(), ALL as isize);
     let file = other();
@@ -155,10 +148,7 @@ fn calls_that_the_compiler_has_checked_are_given_managed_memory() {
 
 #[test]
 fn several_buffers_of_managed_memory_are_read_and_written_with_flags() {
-    let name = "calls::several_buffers_of_managed_memory_are_read_and_written_with_flags";
-    for faults in ["thread", "sigbus"] {
-        parent_with(name, faults);
-    }
+    with_either_engine("calls::several_buffers_of_managed_memory_are_read_and_written_with_flags");
     let Some(memory) = stamped(0x51) else { return };
     let (file, all) = (other(), ALL as isize);
     let buffers = parts(memory, [ALL / 4, ALL / 4 + 100, ALL / 2 - 100]);
@@ -203,9 +193,7 @@ fn message(buffers: &mut [iovec]) -> msghdr {
 
 #[test]
 fn messages_are_sent_from_managed_memory_and_received_there() {
-    for faults in ["thread", "sigbus"] {
-        parent_with("calls::messages_are_sent_from_managed_memory_and_received_there", faults);
-    }
+    with_either_engine("calls::messages_are_sent_from_managed_memory_and_received_there");
     let Some(memory) = stamped(0x61) else { return };
     let (one, two) = UnixDatagram::pair().unwrap();
     let (from, to) = (one.as_raw_fd(), two.as_raw_fd());
@@ -234,12 +222,7 @@ fn messages_are_sent_from_managed_memory_and_received_there() {
 
 #[test]
 fn a_call_stores_where_stores_are_possible_and_is_refused_elsewhere() {
-    for faults in ["thread", "sigbus"] {
-        parent_with(
-            "calls::a_call_stores_where_stores_are_possible_and_is_refused_elsewhere",
-            faults,
-        );
-    }
+    with_either_engine("calls::a_call_stores_where_stores_are_possible_and_is_refused_elsewhere");
     let Some(file) = open() else { return };
     let memory = try_map(&file, 0..ALL, READ, libc::MAP_SHARED).unwrap();
     assert!(is_managed());
@@ -249,7 +232,7 @@ fn a_call_stores_where_stores_are_possible_and_is_refused_elsewhere() {
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EFAULT));
     };
     let buffers = parts(memory, [PAGE, PAGE]);
-    // SAFETY: descriptors and addresses of this test's, which nothing is stored to.
+    // SAFETY: a descriptor and addresses of this test's, stored to once that is possible.
     unsafe {
         refused(libc::pread(file.as_raw_fd(), start, PAGE, 0));
         refused(libc::preadv(file.as_raw_fd(), buffers.as_ptr(), 2, 0));
