@@ -66,12 +66,20 @@ fn check(root: &Path) -> Result<String, String> {
     fs::write(&plan, text).map_err(|e| format!("{}: {e}", plan.display()))?;
     let (plan, out) = (plan.display().to_string(), folder.join("out"));
     let keep = out.display().to_string();
-    mglru(root, &["run", &plan, "--kernel", "newest", "--out", &keep])?;
+    mglru(root, &["run", &plan, "--kernel", "newest", "--out", &keep])
+        .map_err(|error| error + &logs(&out.join("runs")))?;
     let records = out.join("records.jsonl");
     let records =
         fs::read_to_string(&records).map_err(|e| format!("{}: {e}", records.display()))?;
     let told = records.split("test result: ").nth(1).and_then(|rest| rest.split(';').next());
     told.map(str::to_string).ok_or_else(|| "the tests told no result".to_string())
+}
+
+/// All that a guest said, which is gone with the machine that this runs on.
+fn logs(runs: &Path) -> String {
+    let files = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let text = |path: &Path| fs::read(path).ok().map(|b| String::from_utf8_lossy(&b).into_owned());
+    files.filter_map(|file| Some(format!("\n{}:\n{}", file.display(), text(&file)?))).collect()
 }
 
 /// What no guest with the newest kernel starts without, of what a doctor's table has no.

@@ -364,9 +364,6 @@ impl Tools {
         };
         let file = arena.swap.file().expect("the slot is in the file");
         raw::read_all(file.as_fd(), &mut self.page, offset)?;
-        match arena.swap.is_intact(slot, &self.page) {
-            true => Ok(()),
-            false => Err(io::Error::from_raw_os_error(libc::EIO)),
-        }
+        arena.swap.check(slot, &self.page)
     }
 }

@@ -191,11 +191,19 @@ impl Swap {
         true
     }
 
-    /// Is this what was written to the slot's block?
-    pub fn is_intact(&self, slot: Slot, page: &[u8]) -> bool {
+    /// That this is what was written to the slot's block.
+    ///
+    /// # Errors
+    /// It is not; which block, so that it can be told from a read that failed.
+    pub fn check(&self, slot: Slot, page: &[u8]) -> io::Result<()> {
         match self.held().slots.get(slot) {
-            Place::File { sum, .. } => *sum == crc32fast::hash(page),
-            Place::Pooled { .. } => true,
+            Place::File { block, sum, state } if *sum != crc32fast::hash(page) => {
+                let zeros = if codec::is_zeros(page) { " (zeros)" } else { "" };
+                Err(io::Error::other(format!(
+                    "block {block} of the swap file does not hold what was written there{zeros}, write {state:?}"
+                )))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -329,7 +337,9 @@ mod tests {
             pooled(swap.store(&noise(n), &mut scratch));
         }
         let Stored::ToWrite(slot) = swap.store(&noise(5), &mut scratch) else { panic!("to file") };
-        assert!(swap.is_intact(slot, &noise(5)) && !swap.is_intact(slot, &noise(6)));
+        swap.check(slot, &noise(5)).unwrap();
+        let error = swap.check(slot, &page(|_| 0)).unwrap_err().to_string();
+        assert!(error.contains("block 0 of") && error.contains("(zeros)"), "{error}");
         let Stored::ToWrite(other) = swap.store(&noise(6), &mut scratch) else { panic!("to file") };
         assert_ne!(swap.offset(slot), swap.offset(other));
         assert_eq!(swap.store(&noise(7), &mut scratch), Stored::Full);

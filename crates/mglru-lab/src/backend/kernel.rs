@@ -314,14 +314,20 @@ impl Job for KernelJob {
 
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
         let console = files.with_extension("console.log");
-        let told = self.boot(seed, &console).map_err(|e| match console.exists() {
-            true => format!("{e} (console: {})", console.display()),
+        let more = |e, what, file: &Path| match file.exists() {
+            true => format!("{e} ({what}: {})", file.display()),
             false => e,
-        })?;
+        };
+        let told = self.boot(seed, &console).map_err(|e| more(e, "console", &console))?;
         progress(1.0);
         match &self.task {
             Task::Workload { layout, .. } => outcome::outcome(&told, layout),
-            Task::Program(program) => program.outcome(&told),
+            Task::Program(program) => program.outcome(&told).map_err(|e| {
+                let output = files.with_extension("output.log");
+                // Without it there are the last lines, in the error.
+                let _ = std::fs::write(&output, ProgramSpec::output(&told));
+                more(more(e, "output", &output), "console", &console)
+            }),
         }
     }
 }

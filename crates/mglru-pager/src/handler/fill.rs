@@ -218,10 +218,9 @@ impl Handler {
         let bytes = self.ring.bytes(buffer);
         bytes[n.min(len)..len].fill(0);
         match reading.slot {
-            Some(slot) if !self.arena.swap.is_intact(slot, &bytes[..PAGE]) => {
-                Err(io::Error::from_raw_os_error(libc::EIO))
-            }
-            _ => Ok(()),
+            Some(_) if n < PAGE => Err(io::Error::other(format!("{n} bytes of it were read"))),
+            Some(slot) => self.arena.swap.check(slot, &bytes[..PAGE]),
+            None => Ok(()),
         }
     }
 

@@ -92,6 +92,11 @@ impl ProgramSpec {
         }
     }
 
+    /// All that the program said.
+    pub fn output(told: &Told) -> &str {
+        told.workers.first().map_or("", |ended| &ended.output)
+    }
+
     /// The record's part of a run.
     ///
     /// # Errors
