@@ -20,7 +20,7 @@ use crate::swap::Loaded;
 use crate::sys::direct::Buffer;
 use crate::sys::uffd::{Fault, Message, Notice, Span, Uffd, is_again};
 use crate::sys::wake::{self, Wake};
-use crate::sys::{PAGE, heap, raw, thread};
+use crate::sys::{PAGE, heap, thread};
 
 /// How often children are looked for that ended: the kernel does not say.
 const REAP: Duration = Duration::from_secs(1);
@@ -358,12 +358,9 @@ impl Drop for Child {
 impl Tools {
     /// Brings what a slot holds into the buffer.
     fn load(&mut self, arena: &Arena, slot: Slot) -> io::Result<()> {
-        let Loaded::ToRead(offset) = arena.swap.load(slot, &mut self.page, &mut self.scratch)
-        else {
-            return Ok(());
-        };
-        let file = arena.swap.file().expect("the slot is in the file");
-        raw::read_all(file.as_fd(), &mut self.page, offset)?;
-        arena.swap.check(slot, &self.page)
+        match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
+            Loaded::Content => Ok(()),
+            Loaded::ToRead(_) => arena.swap.read(slot, &mut self.page),
+        }
     }
 }

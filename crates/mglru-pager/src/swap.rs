@@ -6,6 +6,7 @@ mod pool;
 mod slots;
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
@@ -191,6 +192,17 @@ impl Swap {
         true
     }
 
+    /// Reads what a slot in the file holds, and waits for it.
+    ///
+    /// # Errors
+    /// The read failed, or as [`Self::check`].
+    pub fn read(&self, slot: Slot, out: &mut [u8]) -> io::Result<()> {
+        let offset = self.offset(slot).expect("the slot is in the file");
+        let file = self.file().expect("there is a file");
+        raw::read_all(file.as_fd(), out, offset)?;
+        self.check(slot, out)
+    }
+
     /// That this is what was written to the slot's block.
     ///
     /// # Errors
@@ -198,9 +210,13 @@ impl Swap {
     pub fn check(&self, slot: Slot, page: &[u8]) -> io::Result<()> {
         match self.held().slots.get(slot) {
             Place::File { block, sum, state } if *sum != crc32fast::hash(page) => {
-                let zeros = if codec::is_zeros(page) { " (zeros)" } else { "" };
+                let seen = match state {
+                    slots::Write::Done if codec::is_zeros(page) => " (it is zeros)",
+                    slots::Write::Done => "",
+                    _ => " (its write is not over)",
+                };
                 Err(io::Error::other(format!(
-                    "block {block} of the swap file does not hold what was written there{zeros}, write {state:?}"
+                    "block {block} of the swap file does not hold what was written there{seen}"
                 )))
             }
             _ => Ok(()),
@@ -338,8 +354,14 @@ mod tests {
         }
         let Stored::ToWrite(slot) = swap.store(&noise(5), &mut scratch) else { panic!("to file") };
         swap.check(slot, &noise(5)).unwrap();
-        let error = swap.check(slot, &page(|_| 0)).unwrap_err().to_string();
-        assert!(error.contains("block 0 of") && error.contains("(zeros)"), "{error}");
+        let error = |page: &[u8]| swap.check(slot, page).unwrap_err().to_string();
+        assert!(error(&noise(6)).ends_with("(its write is not over)"));
+        swap.written(slot);
+        assert!(
+            error(&noise(6))
+                .ends_with("block 0 of the swap file does not hold what was written there")
+        );
+        assert!(error(&page(|_| 0)).ends_with("(it is zeros)"));
         let Stored::ToWrite(other) = swap.store(&noise(6), &mut scratch) else { panic!("to file") };
         assert_ne!(swap.offset(slot), swap.offset(other));
         assert_eq!(swap.store(&noise(7), &mut scratch), Stored::Full);

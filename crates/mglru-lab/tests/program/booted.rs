@@ -196,3 +196,37 @@ fn a_guest_that_fails_is_one_line_and_its_console_is_kept() {
     }
     assert!(desk.path().join("o/runs").read_dir().unwrap().count() > 0);
 }
+
+#[test]
+fn all_that_a_failed_program_said_is_kept() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    let plan = r#"
+name = "failing"
+title = "A program that fails"
+about = "It says more than an error shows."
+backend = "kernel"
+base = "classic"
+variants = ["classic"]
+seeds = 1
+metrics = ["ops_per_s"]
+[machine]
+memory = "512MiB"
+[kernel]
+accel = "tcg"
+[workload]
+kind = "program"
+script = "for i in one two three four five; do echo $i; done; exit 3"
+"#;
+    fs::write(desk.path().join("failing.toml"), plan).unwrap();
+    let told = error(&desk, &["run", "failing.toml", "--out", "o"]);
+    assert!(told.contains("failed with status 3: three; four; five (output: "), "{told}");
+    let named = |what: &str| {
+        let (_, rest) = told.split_once(what).expect("it is named");
+        fs::read_to_string(desk.path().join(rest.split_once(')').unwrap().0)).unwrap()
+    };
+    assert_eq!(named("(output: "), "one\ntwo\nthree\nfour\nfive\n");
+    named("(console: ");
+}

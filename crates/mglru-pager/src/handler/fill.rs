@@ -13,8 +13,8 @@ use crate::faults::Kind;
 use crate::pages::{Presence, Slot};
 use crate::store::{Queue, Store};
 use crate::swap::Loaded;
-use crate::sys::PAGE;
 use crate::sys::ring::BufferId;
+use crate::sys::{PAGE, raw};
 
 /// A read under way. All its pages are locked, absent and charged.
 pub(super) struct Reading {
@@ -203,6 +203,7 @@ impl Handler {
     pub(super) fn read_ended(&mut self, buffer: BufferId, result: io::Result<usize>) {
         let reading = self.reading[buffer.index()].take().expect("a read was under way");
         let outcome = result.and_then(|n| self.check(&reading, buffer, n));
+        let outcome = outcome.or_else(|error| self.read_again(&reading, buffer, error));
         match outcome {
             Ok(()) => self.install_all(&reading, buffer),
             Err(error) => self.drop_all(&reading, &error),
@@ -222,6 +223,20 @@ impl Handler {
             Some(slot) => self.arena.swap.check(slot, &bytes[..PAGE]),
             None => Ok(()),
         }
+    }
+
+    /// Swap has the only copy: its page is lost when a second read brings no better. What failed
+    /// the first time is said.
+    fn read_again(
+        &mut self,
+        reading: &Reading,
+        buffer: BufferId,
+        error: io::Error,
+    ) -> io::Result<()> {
+        let Some(slot) = reading.slot.filter(|_| !reading.dropped) else { return Err(error) };
+        raw::say(&format!("page {} of a mapping is read from swap again: {error}", reading.first));
+        self.arena.account.note(Happened::Pswpin);
+        self.arena.swap.read(slot, &mut self.ring.bytes(buffer)[..PAGE])
     }
 
     fn install_all(&mut self, reading: &Reading, buffer: BufferId) {

@@ -1,6 +1,9 @@
 //! What comes back is what went.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -47,6 +50,36 @@ fn what_the_pool_cannot_hold_goes_to_the_file() {
         assert!(pager.root().peak() <= 8 << 20);
         pager.check().unwrap();
     }
+}
+
+/// The swap file at a path, which has no name by now.
+fn nameless(path: &Path) -> File {
+    let deleted = format!("{} (deleted)", path.display());
+    let is_it = |fd: &PathBuf| std::fs::read_link(fd).is_ok_and(|to| to.ends_with(&deleted));
+    let fds = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    OpenOptions::new().write(true).open(fds.into_iter().find(is_it).unwrap()).unwrap()
+}
+
+#[test]
+fn what_swap_does_not_hold_as_it_was_written_is_read_twice_and_is_an_error() {
+    let dir = tempfile::tempdir_in(".").unwrap();
+    let path = dir.path().canonicalize().unwrap().join("swap");
+    let swap = SwapOptions::in_memory(0).with_file(&path, 64 << 20);
+    let Some(pager) = open(PagerOptions::new().memory_max(8 << 20).swap(swap)) else { return };
+    let mut map = pager.root().map_anon(24 * MIB).unwrap();
+    let pages = map.len() / PAGE;
+    (0..pages).for_each(|page| map[page * PAGE..][..PAGE].copy_from_slice(&pattern(page, 1)));
+    let damaged = nameless(&path);
+    damaged.write_all_at(&vec![0x55; 64 * MIB], 0).unwrap();
+    damaged.sync_all().unwrap();
+    let reads = || pager.root().stat().unwrap().get("pswpin").unwrap();
+    let before = reads();
+    // Through a system call it is an error, where a load is SIGBUS.
+    let mut sink = tempfile::tempfile_in(".").unwrap();
+    let error = sink.write(&map[..PAGE]).unwrap_err().raw_os_error();
+    assert!([Some(libc::EFAULT), Some(libc::EHWPOISON)].contains(&error), "{error:?}");
+    assert_eq!(reads() - before, 2);
+    assert!(map[(pages - 1) * PAGE..] == pattern(pages - 1, 1), "what is in memory stays");
 }
 
 #[test]
