@@ -101,7 +101,7 @@ impl Children {
             unsharing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         });
-        let (page, zeros) = (Buffer::new(PAGE)?, Buffer::new(PAGE)?);
+        let (page, zeros) = (Buffer::for_transfers(PAGE)?, Buffer::new(PAGE)?);
         let tools = Tools { page, zeros, scratch: Vec::with_capacity(2 * PAGE) };
         let (shared, children) = (children.clone(), children);
         let thread = thread::spawn("mglru-fork", move || shared.run(policy, tools))?;

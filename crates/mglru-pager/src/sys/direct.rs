@@ -33,6 +33,16 @@ impl Buffer {
         Ok(Self { start, len })
     }
 
+    /// As [`Self::new`], for transfers past the page cache: a fork that found one under way could
+    /// leave the memory it goes to with the child (open(2), notes on `O_DIRECT`). Children of a
+    /// fork do not inherit it.
+    pub fn for_transfers(len: usize) -> io::Result<Self> {
+        let buffer = Self::new(len)?;
+        // SAFETY: the range is the mapping just made, and what it holds does not change.
+        unsafe { raw::advise(buffer.start, len, libc::MADV_DONTFORK) }?;
+        Ok(buffer)
+    }
+
     /// Gives back what a range of whole pages holds; it reads as zeros again.
     pub fn release(&mut self, range: std::ops::Range<usize>) {
         let pages = &mut self[range];
@@ -134,8 +144,32 @@ pub fn reserve(file: &File, len: u64) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::PAGE;
     use super::*;
+
+    /// What smaps calls `dc`: not copied at a fork.
+    pub fn is_kept_from_children(buffer: &Buffer) -> bool {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut holds = false;
+        for line in smaps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let address = |hex| usize::from_str_radix(hex, 16);
+            if let Some((Ok(start), Ok(end))) = range.map(|(a, b)| (address(a), address(b))) {
+                holds = (start..end).contains(&(buffer.start as usize));
+            } else if let (true, Some(flags)) = (holds, line.strip_prefix("VmFlags:")) {
+                return flags.split(' ').any(|flag| flag == "dc");
+            }
+        }
+        panic!("the buffer is mapped")
+    }
+
+    #[test]
+    fn a_fork_leaves_alone_what_transfers_go_to() {
+        let [plain, transfers] = [Buffer::new(PAGE), Buffer::for_transfers(PAGE)];
+        assert!(is_kept_from_children(&transfers.unwrap()));
+        assert!(!is_kept_from_children(&plain.unwrap()));
+    }
 
     #[test]
     fn a_file_that_had_a_name_leaves_none() {

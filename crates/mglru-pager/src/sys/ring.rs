@@ -46,7 +46,8 @@ impl Ring {
     pub fn new(depth: u16, bytes: usize) -> io::Result<Self> {
         // Its thread looks often enough: it need not be interrupted when a transfer ends.
         let ring = IoUring::builder().setup_coop_taskrun().build(u32::from(depth))?;
-        let buffers = (0..depth).map(|_| Buffer::new(bytes)).collect::<io::Result<_>>()?;
+        let buffers =
+            (0..depth).map(|_| Buffer::for_transfers(bytes)).collect::<io::Result<_>>()?;
         let mut granted = vec![0; usize::from(depth)];
         granted[0] = bytes;
         let free = (0..depth).rev().collect();
@@ -176,11 +177,13 @@ impl Drop for Ring {
 
 #[cfg(test)]
 mod tests {
+    use super::super::direct::tests::is_kept_from_children;
     use super::*;
 
     #[test]
     fn buffers_take_what_was_granted() {
         let Ok(mut ring) = Ring::new(3, 8192) else { return println!("skipped: no io_uring") };
+        assert!(ring.buffers.iter().all(is_kept_from_children));
         let first = ring.take(8192, |_| panic!("the first is paid for")).unwrap();
         assert_eq!(ring.take(4096, |_| false), None);
         let second = ring.take(4096, |bytes| bytes == 4096).unwrap();
