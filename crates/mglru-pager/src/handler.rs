@@ -103,7 +103,7 @@ pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
         reading: (0..depth(&arena)).map(|_| None).collect(),
         stalled: 0,
         told: 0,
-        page: Buffer::for_transfers(PAGE)?,
+        page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         arena,
     };

@@ -324,8 +324,10 @@ impl Job for KernelJob {
             Task::Workload { layout, .. } => outcome::outcome(&told, layout),
             Task::Program(program) => program.outcome(&told).map_err(|e| {
                 let output = files.with_extension("output.log");
-                // Without it there are the last lines, in the error.
-                let _ = std::fs::write(&output, ProgramSpec::output(&told));
+                if std::fs::write(&output, ProgramSpec::output(&told)).is_err() {
+                    // The last lines are in the error; half of it is not left behind.
+                    let _ = std::fs::remove_file(&output);
+                }
                 more(more(e, "output", &output), "console", &console)
             }),
         }

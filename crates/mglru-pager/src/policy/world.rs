@@ -101,7 +101,7 @@ impl World {
             held: Vec::new(),
             victims: Vec::new(),
             distances: AllDistances::default(),
-            page: Buffer::for_transfers(PAGE)?,
+            page: Buffer::new(PAGE)?,
             scratch: Vec::with_capacity(2 * PAGE),
             random: 0,
             taken: Taken::default(),

@@ -155,9 +155,8 @@ fn what_is_used_again_stays_where_the_kernel_keeps_accessed_bits() {
     // What is being written to the swap file can be used again.
     assert!(stat.rescued < 8 && stat.protect == 0, "{stat:?}");
     // Without the bits all 64 go eight times. With them a batch or two may: those that fault for
-    // room use nothing meanwhile, and at first all are as old, whether used or not. Four went
-    // where three times as many threads wanted to run as there were processors.
-    assert!(stat.major < 6 * 64, "{stat:?}");
+    // room use nothing meanwhile, and at first all are as old, whether used or not.
+    assert!(stat.major < 256, "{stat:?}");
     pager.check().unwrap();
     println!("accessed bits were kept: {} majors", stat.major);
 }
