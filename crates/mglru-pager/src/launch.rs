@@ -25,6 +25,8 @@ pub const LEAST: usize = 1 << 20;
 pub const ENV_FORK: &str = "MGLRU_FORK";
 /// Who serves the faults of file mappings: `thread` (unless set) or `sigbus`.
 pub const ENV_FAULTS: &str = "MGLRU_FAULTS";
+/// Shared mappings of files are managed too, if this is set to 1.
+pub const ENV_SHARED_FILES: &str = "MGLRU_SHARED_FILES";
 /// Bytes of the swap file; none if 0.
 pub const ENV_SWAP: &str = "MGLRU_SWAP";
 /// Where the swap file is; /var/tmp unless set.
@@ -91,6 +93,8 @@ pub struct Launch {
     pub heap: Option<ForkPolicy>,
     /// Who serves the faults of file mappings.
     pub faults: FaultEngine,
+    /// Manages shared mappings of files too, which other processes then see late.
+    pub shared_files: bool,
     /// Bytes of the swap file behind the compressed pool, made when the pool is full.
     pub swap: Option<u64>,
     /// Where the swap file is; /var/tmp unless set.
@@ -128,6 +132,7 @@ impl Launch {
             value.map(|bytes| command.env(name, bytes.to_string()));
         }
         command.env(ENV_FAULTS, self.faults.name());
+        command.env(ENV_SHARED_FILES, if self.shared_files { "1" } else { "0" });
         if let Some(fork) = self.heap {
             command.env(ENV_FORK, fork.name());
         }

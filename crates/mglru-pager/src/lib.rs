@@ -64,3 +64,4 @@ pub use round_trip::{on_first_processor, raw_round_trip};
 pub use shared::SharedMapping;
 pub use store::{FileStore, Queue, Store};
 pub use swap::{Codec, SwapOptions};
+pub use sys::held;

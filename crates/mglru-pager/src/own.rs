@@ -29,6 +29,12 @@ pub fn others_bus(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
     signal::others(change)
 }
 
+/// Says a line to whoever runs the program, unless the program put another file in the place of
+/// standard error.
+pub fn say(line: &str) {
+    crate::sys::raw::say_line(&format!("{line}\n"));
+}
+
 /// Is the calling thread at work for a pager?
 pub fn is_own() -> bool {
     OWN.get()

@@ -135,7 +135,7 @@ pub fn start(
         shared: shared.clone(),
         posted: Vec::with_capacity(INBOX),
         next_sweep: EXPIRY.as_nanos() as u64,
-        watch: Watch::default(),
+        watch: Watch::new(),
         courtesy: Courtesy::new(),
     };
     let thread = thread::spawn("mglru-policy", move || policy.run())?;

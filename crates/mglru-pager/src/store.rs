@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sys::{PAGE, direct, raw};
+use crate::sys::{PAGE, direct, held, raw};
 
 /// Backing for a mapping. Pages are read and written whole, at offsets that are multiples of
 /// 4096; only the last may be short.
@@ -141,7 +141,8 @@ impl FileStore {
 
 /// A file past the page cache, and through it.
 fn opened(file: &File, writable: bool) -> io::Result<(File, File)> {
-    Ok((direct::reopen(file, writable)?, direct::buffered(file, writable)?))
+    let kept = |file: io::Result<File>| file.and_then(held::keep);
+    Ok((kept(direct::reopen(file, writable))?, kept(direct::buffered(file, writable))?))
 }
 
 impl Store for FileStore {

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod courtesy;
 pub mod direct;
 pub mod heap;
+pub mod held;
 pub mod memory;
 pub mod pagemap;
 pub mod raw;

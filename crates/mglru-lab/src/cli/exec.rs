@@ -31,6 +31,11 @@ pub(super) struct Args {
     /// Leaves private anonymous memory (the malloc heap) to the kernel
     #[arg(long)]
     no_heap: bool,
+    /// Manages shared mappings of files too. Other processes and forked children then see stores
+    /// when they are written back, not at once, and what was stored since is lost if the program
+    /// is killed by SIGKILL; without this such mappings stay with the kernel
+    #[arg(long)]
+    manage_shared_files: bool,
     /// Who serves the faults of file mappings: threads beside the program, or the thread that
     /// faults, by SIGBUS: cheaper, for programs that give the kernel what they map by the C
     /// library's reads, writes, sends, receives, fread and fwrite alone (what else is given it, by
@@ -68,6 +73,11 @@ enum Faults {
     Sigbus,
 }
 
+/// What a program loses whose shared mappings of files are managed.
+const SHARED_FILES: &str = "shared mappings of files are managed: other processes see stores when \
+     they are written back, forked children see the file as it was and read-only, and SIGKILL loses \
+     what was stored since the last write-back";
+
 impl Args {
     fn launch(&self) -> Launch {
         let limit = |size: Option<Size>| size.filter(|&size| size != Size::MAX).map(|Size(n)| n);
@@ -86,6 +96,7 @@ impl Args {
             heap: Some(fork)
                 .filter(|_| !self.no_heap && (self.max.is_some() || self.high.is_some())),
             faults,
+            shared_files: self.manage_shared_files,
             swap: Some(self.swap.0),
             swap_dir: Some(self.swap_dir.clone()),
             control: None,
@@ -135,6 +146,9 @@ pub(super) fn run(args: &Args) -> Answer {
     launch.control = folder(!services.is_empty())?;
     if launch.heap.is_some() && malloc().is_none() {
         eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
+    }
+    if launch.shared_files {
+        eprintln!("mglru exec: {SHARED_FILES}");
     }
     let command = launch.command(&args.program);
     let mut command = command.map_err(|e| Error::Request(e.to_string()))?;

@@ -139,7 +139,7 @@ impl Job<'_> {
 
     fn program(&self, managed: bool) -> Result<Command, Error> {
         let (memory_max, faults) = (Some(BUDGET as u64), self.engine);
-        let launch = Launch { memory_max, faults, ..Launch::default() };
+        let launch = Launch { memory_max, faults, shared_files: true, ..Launch::default() };
         match managed {
             true => launch.command("fio").map_err(|e| Error::Request(e.to_string())),
             false => Ok(Command::new(PathBuf::from("fio"))),

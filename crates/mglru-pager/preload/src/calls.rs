@@ -38,6 +38,9 @@ fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_
     if !of_file || own::is_own() || !(settings::least()..MOST).contains(&len) {
         return false;
     }
+    if !is_private(flags) && !settings::manages_shared_files() {
+        return false;
+    }
     let data = libc::PROT_READ | libc::PROT_WRITE;
     let plain = prot & data != 0 && prot & !data == 0;
     let anywhere = address.is_null() && flags & libc::MAP_FIXED == 0;

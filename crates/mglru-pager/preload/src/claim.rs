@@ -5,6 +5,8 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
+use mglru_pager::held;
+
 /// A file: device and inode.
 pub type Key = (u64, u64);
 
@@ -44,7 +46,7 @@ impl Claim {
         if all.lines().filter_map(|line| line.split_once('@')).any(|(_, name)| clashes(name)) {
             return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
         }
-        self.0.push(listener);
+        self.0.push(held::keep(listener)?);
         Ok(())
     }
 

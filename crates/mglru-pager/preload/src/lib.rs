@@ -23,6 +23,7 @@
 mod calls;
 mod candidate;
 mod claim;
+mod close;
 mod descriptors;
 mod fork;
 mod heap;

@@ -31,6 +31,13 @@ pub fn faults() -> FaultEngine {
     })
 }
 
+/// Tells whether shared mappings of files are managed. Unless the launcher says so they stay with
+/// the kernel, which keeps stores however the program ends and shows them to other processes.
+pub fn manages_shared_files() -> bool {
+    static SHARED: OnceLock<bool> = OnceLock::new();
+    *SHARED.get_or_init(|| std::env::var(launch::ENV_SHARED_FILES).as_deref() == Ok("1"))
+}
+
 /// A quarter of the budget compressed in memory, what does not fit in a file. The pool is paid
 /// from the budget: larger, it would leave too little for what is in use.
 fn swap() -> SwapOptions {

@@ -1,5 +1,6 @@
 //! Before the program: its pager starts, if its heap is to be managed, before any memory is.
 
+use mglru_pager::held;
 use mglru_pager::own::{self, as_own};
 
 use crate::table::{say, table};
@@ -10,7 +11,9 @@ use crate::{fork, heap, settings, signals};
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
+    held::start();
     settings::least();
+    settings::manages_shared_files();
     signals::start();
     let Some(policy) = settings::fork() else { return };
     fork::prepare();

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use libc::c_int;
 use mglru_pager::control::Control;
-use mglru_pager::{FileStore, MappingMut, Pager, PagerError, launch, own};
+use mglru_pager::{FileStore, MappingMut, Pager, PagerError, held, launch, own};
 
 use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
@@ -180,7 +180,7 @@ impl Table {
             busy("another process manages a file that was to be mapped", &error)
         })?;
         let opened = self.open(file, writable, needed).and_then(|(map, store)| {
-            let file = file.try_clone()?;
+            let file = held::clone(file)?;
             Ok(Managed::new(Kind::Shared(key, claim), map, file, store, writable))
         });
         opened.map(|managed| self.push(managed)).map_err(|error| left(&error))
@@ -213,7 +213,7 @@ impl Table {
         let store = Arc::new(FileStore::part(file, false, range.start as u64, len as u64)?);
         // SAFETY: who changes the file meanwhile is told nothing of what this mapping shows.
         let map = unsafe { self.pager()?.root().map_store_copy(store.clone(), len) }?;
-        Ok(Managed::new(Kind::Private(range.start), map, file.try_clone()?, store, false))
+        Ok(Managed::new(Kind::Private(range.start), map, held::clone(file)?, store, false))
     }
 
     /// The pager of this process.
@@ -345,7 +345,7 @@ fn busy(what: &str, error: &io::Error) -> Mapped {
 }
 
 pub fn say(what: &str, why: &dyn std::fmt::Display) {
-    eprintln!("mglru exec: {what}: {why}");
+    own::say(&format!("mglru exec: {what}: {why}"));
 }
 
 #[cfg(test)]

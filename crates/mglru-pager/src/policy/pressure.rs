@@ -5,24 +5,35 @@ use std::collections::HashMap;
 use super::Policy;
 use crate::pressure::PERIOD;
 use crate::sys::clock;
-use crate::sys::tasks::{self, Task};
+use crate::sys::tasks::{Folder, Task};
 
 /// What is kept from one look at the program's threads to the next.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     next: u64,
-    /// Processor time of each thread, ticks.
-    ticks: HashMap<u32, u64>,
+    /// Processor time of each thread, nanoseconds.
+    used_ns: HashMap<u32, u64>,
+    /// Opened before the program runs; without /proc every stall is one of all threads.
+    folder: Option<Folder>,
 }
 
 impl Watch {
-    /// Threads of the program that have work: they used the processor since the last look, or are
-    /// about to, or wait for memory.
+    /// Opens what it looks at.
+    pub(super) fn new() -> Self {
+        Self { folder: Folder::open().ok(), ..Self::default() }
+    }
+
+    fn look(&mut self) -> u32 {
+        let tasks = self.folder.as_ref().and_then(|folder| folder.tasks().ok());
+        self.working(&tasks.unwrap_or_default())
+    }
+
+    /// Counts threads of the program that used the processor since the last look.
     fn working(&mut self, tasks: &[Task]) -> u32 {
-        let before = std::mem::take(&mut self.ticks);
+        let before = std::mem::take(&mut self.used_ns);
         let program = || tasks.iter().filter(|task| !task.own);
-        self.ticks = program().map(|task| (task.id, task.ticks)).collect();
-        let used = |task: &&Task| task.at_work || before.get(&task.id) != Some(&task.ticks);
+        self.used_ns = program().map(|task| (task.id, task.used_ns)).collect();
+        let used = |task: &&Task| before.get(&task.id) != Some(&task.used_ns);
         program().filter(used).count() as u32
     }
 }
@@ -35,8 +46,7 @@ impl Policy {
             return;
         }
         self.watch.next = now + PERIOD;
-        // Without /proc every stall is one of all threads.
-        let working = self.watch.working(&tasks::tasks().unwrap_or_default());
+        let working = self.watch.look();
         self.world.accounts.iter().for_each(|account| account.pressure.tick(now, working));
     }
 
@@ -58,16 +68,11 @@ mod tests {
 
     #[test]
     fn threads_that_rest_have_no_work() {
-        let task = |id, at_work, ticks, own| Task { id, at_work, ticks, own };
+        let task = |id, used_ns, own| Task { id, used_ns, own };
         let mut watch = Watch::default();
-        watch.working(&[task(1, false, 5, false), task(2, false, 5, false)]);
-        let later = [
-            task(1, false, 5, false),
-            task(2, false, 6, false),
-            task(3, true, 0, false),
-            task(4, true, 9, true),
-        ];
-        assert_eq!(watch.working(&later), 2);
-        assert_eq!(watch.working(&later), 1);
+        watch.working(&[task(1, 5, false), task(2, 5, false)]);
+        let later = [task(1, 5, false), task(2, 6, false), task(3, 0, false), task(4, 9, true)];
+        assert_eq!(watch.working(&later), 2, "one went on, one is new");
+        assert_eq!(watch.working(&later), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::uffd::Span;
-use super::{PAGE, checked, raw};
+use super::{PAGE, checked, held, raw};
 
 const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -31,7 +31,7 @@ impl Memory {
         // SAFETY: the name is a C string; the call returns a new descriptor.
         let fd = checked(unsafe { libc::memfd_create(c"mglru".as_ptr(), libc::MFD_CLOEXEC) })?;
         // SAFETY: the descriptor is new and ours.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let file = held::keep(unsafe { File::from_raw_fd(fd) })?;
         file.set_len(len)?;
         Ok(Self { file, changing: AtomicU32::new(0) })
     }
@@ -50,6 +50,7 @@ impl Memory {
     pub fn punch(&self, span: Span) -> io::Result<()> {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (start, len) = (span.start as libc::off_t, span.len as libc::off_t);
+        held::check(self.file.as_fd());
         // SAFETY: takes numbers only; what is freed is the arena's own.
         let punch = || checked(unsafe { libc::fallocate(self.file.as_raw_fd(), mode, start, len) });
         self.changing(punch).map(drop)

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-use super::{PAGE, checked};
+use super::{PAGE, checked, held};
 
 const IOC_SCAN: libc::c_ulong = 0xC060_6610;
 /// Runs returned by one call.
@@ -55,7 +55,7 @@ impl Pagemap {
     /// # Errors
     /// No /proc, or a kernel without PAGEMAP_SCAN (before 6.7, `Unsupported`).
     pub fn open() -> io::Result<Self> {
-        let map = Self(File::open("/proc/self/pagemap")?);
+        let map = Self(held::keep(File::open("/proc/self/pagemap")?)?);
         match map.scan(Category::Present, PAGE as u64..PAGE as u64, &mut [Run::default(); 1]) {
             Ok(_) => Ok(map),
             Err(error) if error.raw_os_error() == Some(libc::ENOTTY) => Err(io::Error::new(

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use super::held;
 use super::uffd::Span;
 
 /// What the kernel answered.
@@ -100,6 +101,7 @@ pub unsafe fn advise_all(spans: &[Span], advice: libc::c_int) -> io::Result<()> 
 
 /// Reads at an offset; less than asked for at the end.
 pub fn read_at(fd: BorrowedFd<'_>, out: &mut [u8], offset: u64) -> io::Result<usize> {
+    held::check(fd);
     let (start, len) = (out.as_mut_ptr(), out.len());
     // SAFETY: the buffer is `len` long.
     answer(unsafe { libc::syscall(libc::SYS_pread64, fd.as_raw_fd(), start, len, offset) })
@@ -107,12 +109,14 @@ pub fn read_at(fd: BorrowedFd<'_>, out: &mut [u8], offset: u64) -> io::Result<us
 
 /// Reads what there is.
 pub fn read(fd: BorrowedFd<'_>, out: &mut [u8]) -> io::Result<usize> {
+    held::check(fd);
     // SAFETY: the buffer is as long as it says.
     answer(unsafe { libc::syscall(libc::SYS_read, fd.as_raw_fd(), out.as_mut_ptr(), out.len()) })
 }
 
 /// Writes what goes in at once.
 pub fn write(fd: BorrowedFd<'_>, content: &[u8]) -> io::Result<usize> {
+    held::check(fd);
     let (start, len) = (content.as_ptr(), content.len());
     // SAFETY: the buffer is as long as it says.
     answer(unsafe { libc::syscall(libc::SYS_write, fd.as_raw_fd(), start, len) })
@@ -142,9 +146,15 @@ pub fn entries(folder: BorrowedFd<'_>, mut each: impl FnMut(&[u8])) -> io::Resul
 
 /// Says something to whoever runs the program.
 pub fn say(text: &str) {
-    let line = format!("mglru-pager: {text}\n");
-    // Nobody may listen.
-    let _ = write(io::stderr().as_fd(), line.as_bytes());
+    say_line(&format!("mglru-pager: {text}\n"));
+}
+
+/// Says a line as it is, unless the program put another file in the place of standard error.
+pub fn say_line(line: &str) {
+    if held::is_stderr() {
+        // Nobody may listen.
+        let _ = write(io::stderr().as_fd(), line.as_bytes());
+    }
 }
 
 /// Fills the buffer from an offset on; what lies beyond the end is zeros.
@@ -164,6 +174,7 @@ pub fn read_all(fd: BorrowedFd<'_>, out: &mut [u8], offset: u64) -> io::Result<(
 
 /// Writes all of it at an offset.
 pub fn write_all(fd: BorrowedFd<'_>, content: &[u8], offset: u64) -> io::Result<()> {
+    held::check(fd);
     let mut done = 0;
     while done < content.len() {
         let (rest, at) = (&content[done..], offset + done as u64);

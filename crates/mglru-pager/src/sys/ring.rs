@@ -4,11 +4,12 @@
 //! number names both. Nothing is freed while the kernel may still touch it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
 use io_uring::{IoUring, opcode, types};
 
 use super::direct::Buffer;
+use super::held;
 
 /// A buffer, and the transfer it takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,8 @@ impl Ring {
     /// Of `depth` transfers of up to `bytes` each.
     pub fn new(depth: u16, bytes: usize) -> io::Result<Self> {
         // Its thread looks often enough: it need not be interrupted when a transfer ends.
-        let ring = IoUring::builder().setup_coop_taskrun().build(u32::from(depth))?;
+        let made = IoUring::builder().setup_coop_taskrun().build(u32::from(depth))?;
+        let ring = kept(made)?;
         let buffers =
             (0..depth).map(|_| Buffer::for_transfers(bytes)).collect::<io::Result<_>>()?;
         let mut granted = vec![0; usize::from(depth)];
@@ -94,6 +96,7 @@ impl Ring {
 
     /// Queues a read of `len` bytes at `offset` into the buffer.
     pub fn read(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, len: usize, offset: u64) {
+        held::check(fd);
         let start = self.start_of(buffer, len);
         let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), start, len as u32).offset(offset);
         self.push(&entry.build().user_data(buffer.0.into()));
@@ -101,6 +104,7 @@ impl Ring {
 
     /// Queues a write of the first `len` bytes of the buffer to `offset`.
     pub fn write(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, len: usize, offset: u64) {
+        held::check(fd);
         let start = self.start_of(buffer, len);
         let entry = opcode::Write::new(types::Fd(fd.as_raw_fd()), start, len as u32).offset(offset);
         self.push(&entry.build().user_data(buffer.0.into()));
@@ -153,6 +157,19 @@ impl Ring {
             }
         }
     }
+}
+
+/// Makes the ring one whose descriptor is kept apart from the program's.
+fn kept(made: IoUring) -> io::Result<IoUring> {
+    if !held::is_active() {
+        return Ok(made);
+    }
+    let params = made.params().clone();
+    // SAFETY: the descriptor is open, and is duplicated.
+    let fd = unsafe { BorrowedFd::borrow_raw(made.as_raw_fd()) }.try_clone_to_owned()?;
+    let fd = held::keep(fd)?.into_raw_fd();
+    // SAFETY: the descriptor is that ring's, handed over, and these are its parameters.
+    unsafe { IoUring::from_fd(fd, params) }
 }
 
 impl AsFd for Ring {

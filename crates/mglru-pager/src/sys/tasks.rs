@@ -1,70 +1,108 @@
 //! The threads of this process, as the kernel sees them.
+//!
+//! They are looked at while the program runs, whenever there is pressure, so this opens no file: a
+//! descriptor that came and went would take the lowest number, which the program may be about to
+//! use.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Mutex, PoisonError};
 
-use super::raw;
+use super::{checked, held, raw};
 
 /// One thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its number.
     pub id: u32,
-    /// It runs, is about to, or waits for memory or a device.
-    pub at_work: bool,
-    /// Processor time it used, in ticks of the kernel's.
-    pub ticks: u64,
+    /// Processor time it used, in nanoseconds.
+    pub used_ns: u64,
     /// It is a pager's.
     pub own: bool,
 }
 
-/// All threads but those that end meanwhile.
-///
-/// # Errors
-/// There is no /proc.
-pub fn tasks() -> io::Result<Vec<Task>> {
-    let folder = File::open("/proc/self/task")?;
-    let mut tasks = Vec::new();
-    let mut text = [0; 1024];
-    raw::entries(folder.as_fd(), |name| {
-        let id: Option<u32> = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-        tasks.extend(id.and_then(|id| task(id, &mut text)));
-    })?;
-    Ok(tasks)
+/// Numbers of the pager's threads.
+static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// A thread of the pager's, until this is dropped.
+pub struct Own(u32);
+
+impl Own {
+    /// Marks the calling thread.
+    pub fn mark() -> Self {
+        // SAFETY: returns a number.
+        let id = unsafe { libc::gettid() } as u32;
+        own().push(id);
+        Self(id)
+    }
 }
 
-fn task(id: u32, text: &mut [u8]) -> Option<Task> {
-    let file = File::open(format!("/proc/self/task/{id}/stat")).ok()?;
-    let n = raw::read(file.as_fd(), text).ok()?;
-    parse(id, std::str::from_utf8(&text[..n]).ok()?)
+impl Drop for Own {
+    fn drop(&mut self) {
+        own().retain(|&id| id != self.0);
+    }
+}
+
+fn own() -> std::sync::MutexGuard<'static, Vec<u32>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder that the kernel lists threads in.
+#[derive(Debug)]
+pub struct Folder(File);
+
+impl Folder {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// There is no /proc.
+    pub fn open() -> io::Result<Self> {
+        File::open("/proc/self/task").and_then(held::keep).map(Self)
+    }
+
+    /// Lists all threads but those that end meanwhile.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn tasks(&self) -> io::Result<Vec<Task>> {
+        held::check(self.0.as_fd());
+        // SAFETY: takes numbers.
+        unsafe { libc::lseek(self.0.as_raw_fd(), 0, libc::SEEK_SET) };
+        let mut tasks = Vec::new();
+        raw::entries(self.0.as_fd(), |name| {
+            let id = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            tasks.extend(id.and_then(task));
+        })?;
+        let own = own();
+        tasks.iter_mut().for_each(|task| task.own = own.contains(&task.id));
+        Ok(tasks)
+    }
+}
+
+fn task(id: u32) -> Option<Task> {
+    /// How the kernel numbers the clock of a thread's processor time.
+    const PER_THREAD: i32 = 4 | 2;
+    let clock = !(id as i32) << 3 | PER_THREAD;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills the structure it is given.
+    checked(unsafe { libc::clock_gettime(clock, &mut time) }).ok()?;
+    Some(Task { id, used_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, own: false })
 }
 
 /// What the pager's own threads do, for a message: name, state and where in the kernel each is.
 pub fn own_doing() -> String {
-    let own = tasks().unwrap_or_default().into_iter().filter(|task| task.own);
-    let doing = own.map(|task| {
-        let read = |file: &str| {
-            let path = format!("/proc/self/task/{}/{file}", task.id);
-            let mut text = [0; 64];
-            let read = File::open(path).and_then(|file| raw::read(file.as_fd(), &mut text));
-            let text = String::from_utf8_lossy(&text[..read.unwrap_or(0)]).into_owned();
-            text.trim().to_string()
-        };
-        let state = if task.at_work { "at work" } else { "asleep" };
-        format!("{} {state} in {}", read("comm"), read("wchan"))
-    });
-    doing.collect::<Vec<_>>().join(", ")
-}
-
-/// `ID (NAME) STATE …`; the name may hold anything.
-fn parse(id: u32, stat: &str) -> Option<Task> {
-    let (head, fields) = stat.rsplit_once(") ")?;
-    let own = head.split_once('(')?.1.starts_with("mglru-");
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let time = |nth: usize| fields.get(nth)?.parse::<u64>().ok();
-    let ticks = time(11)? + time(12)?;
-    Some(Task { id, at_work: matches!(*fields.first()?, "R" | "D"), ticks, own })
+    let read = |id: u32, file: &str| {
+        let text = std::fs::read_to_string(format!("/proc/self/task/{id}/{file}"));
+        text.unwrap_or_default().trim().to_string()
+    };
+    let doing = |&id: &u32| {
+        let stat = read(id, "stat");
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        let state = if matches!(state, Some('R' | 'D')) { "at work" } else { "asleep" };
+        format!("{} {state} in {}", read(id, "comm"), read(id, "wchan"))
+    };
+    own().clone().iter().map(doing).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -72,20 +110,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_state_time_and_whose_it_is() {
-        let line = "7 (a) b) S 1 1 1 0 -1 4194304 9 8 7 6 30 12 0 0 20 0 1 0 5 1 2";
-        assert_eq!(parse(7, line), Some(Task { id: 7, at_work: false, ticks: 42, own: false }));
-        let line = line.replace("a) b) S", "mglru-fault) D");
-        assert_eq!(parse(7, &line), Some(Task { id: 7, at_work: true, ticks: 42, own: true }));
-        assert_eq!(parse(7, "7 (cut) S 1"), None);
-    }
-
-    #[test]
-    fn threads_of_this_process_are_found() {
-        let me = std::thread::spawn(|| {
-            let tasks = tasks().unwrap();
-            tasks.iter().filter(|task| task.at_work && !task.own).count()
+    fn threads_of_this_process_are_found_with_the_time_they_used() {
+        let of = |tasks: Vec<Task>, id: u32| tasks.into_iter().find(|task| task.id == id);
+        let me = std::thread::spawn(move || {
+            let folder = Folder::open().unwrap();
+            let mark = Own::mark();
+            let before = of(folder.tasks().unwrap(), mark.0).unwrap();
+            while of(folder.tasks().unwrap(), mark.0).unwrap().used_ns < before.used_ns + 1000 {}
+            assert!(before.own);
+            let id = mark.0;
+            drop(mark);
+            assert!(!of(folder.tasks().unwrap(), id).unwrap().own);
         });
-        assert!(me.join().unwrap() >= 1, "at least the one that asks");
+        me.join().unwrap();
     }
 }

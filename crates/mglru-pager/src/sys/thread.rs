@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
-use super::checked;
+use super::{checked, tasks};
 use crate::own::as_own;
 
 /// Starts a thread that is the pager's own, and waits until it is at work: starting, a thread
@@ -14,6 +14,7 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<Joi
     let started = Arc::new(Barrier::new(2));
     let at_work = started.clone();
     let begin = move || {
+        let _own = as_own(tasks::Own::mark);
         at_work.wait();
         drop(at_work);
         as_own(what);

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::uffd_abi::*;
-use super::{PAGE, checked, raw};
+use super::{PAGE, checked, held, raw};
 
 /// Both kinds of write protection of shared memory, and what a fault was for.
 const FEATURES: u64 = FEATURE_WP | FEATURE_MISSING_SHMEM | FEATURE_WP_SHMEM;
@@ -176,7 +176,7 @@ impl Uffd {
 
     fn of_child(fd: libc::c_int) -> Self {
         // SAFETY: the kernel made the descriptor for whoever read the message.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = held::keep_or_leave(unsafe { OwnedFd::from_raw_fd(fd) });
         Self { fd, features: FEATURES_HEAP | FEATURE_POISON, kernel_faults: true, reports: true }
     }
 
@@ -360,6 +360,7 @@ fn open_fd() -> io::Result<(OwnedFd, bool)> {
         .map(|fd| (fd, true))
         .or_else(|_| by_device(flags).map(|fd| (fd, true)))
         .or_else(|_| by_syscall(flags | USER_MODE_ONLY).map(|fd| (fd, false)))
+        .and_then(|(fd, kernel_faults)| held::keep(fd).map(|fd| (fd, kernel_faults)))
 }
 
 fn by_syscall(flags: libc::c_int) -> io::Result<OwnedFd> {

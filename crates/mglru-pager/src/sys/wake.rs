@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{checked, courtesy, raw};
+use super::{checked, courtesy, held, raw};
 
 /// Wakes the one thread that sleeps on it.
 #[derive(Debug)]
@@ -21,7 +21,8 @@ impl Wake {
         // SAFETY: takes numbers, returns a new descriptor.
         let fd = checked(unsafe { libc::eventfd(0, flags) })?;
         // SAFETY: the descriptor is new and ours.
-        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, rung: AtomicBool::new(false) })
+        let fd = held::keep(unsafe { OwnedFd::from_raw_fd(fd) })?;
+        Ok(Self { fd, rung: AtomicBool::new(false) })
     }
 
     /// Wakes the sleeper, now or when it next lies down.

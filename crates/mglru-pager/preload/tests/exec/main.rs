@@ -43,6 +43,7 @@ fn child(test: &str, file: &Path) -> Command {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     child.env("LD_PRELOAD", library()).env(launch::ENV_MAX, (6 << 20).to_string());
+    child.env(launch::ENV_SHARED_FILES, "1");
     child.env(CHILD, file).env("MGLRU_PRELOAD_TEST_LIBRARY", library());
     child
 }

@@ -1,0 +1,202 @@
+//! Descriptors that the pager holds in a program that does not know of them.
+//!
+//! A program under `mglru exec` may close, or put a file of its own at, any number. So the pager
+//! moves its descriptors far above the numbers that programs use, where the preload library keeps
+//! `close` and `dup2` away from them, and compares what is at a number with what it put there
+//! before it reads, writes or closes: a system call of the program's own is not stopped by any
+//! library. Without [`start`] descriptors stay where the kernel put them and nothing is compared.
+
+use std::fs::File;
+use std::io;
+use std::mem::{MaybeUninit, forget};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::{checked, raw};
+
+/// Numbers kept for the pager.
+const MOST: usize = 4096;
+/// The first of them, unless the program may use as many: the kernel's table of descriptors is as
+/// long as the highest number in use.
+const HIGH: libc::rlim_t = 1 << 15;
+
+/// The first number of the pager's; 0: numbers do not matter here.
+static BASE: AtomicI32 = AtomicI32::new(0);
+static HELD: [Slot; MOST] = [const { Slot::new() }; MOST];
+/// The limit on numbers is raised for a moment by one thread at a time.
+static RAISED: Mutex<()> = Mutex::new(());
+/// Standard error as the program was given it.
+static STDERR: Slot = Slot::new();
+
+/// Which open file is at a number; an inode of 0: none of the pager's.
+struct Slot {
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+type Identity = (u64, u64);
+
+impl Slot {
+    const fn new() -> Self {
+        Self { device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+    }
+
+    fn set(&self, (device, inode): Identity) {
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Release);
+    }
+
+    fn get(&self) -> Option<Identity> {
+        let inode = self.inode.load(Ordering::Acquire);
+        (inode != 0).then(|| (self.device.load(Ordering::Relaxed), inode))
+    }
+}
+
+/// Reads which file is at a number; `None`: it is closed.
+fn identity(fd: RawFd) -> Option<Identity> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the call fills the structure if it returns 0.
+    unsafe {
+        (libc::fstat(fd, stat.as_mut_ptr()) == 0).then(|| {
+            let stat = stat.assume_init_ref();
+            (stat.st_dev, stat.st_ino)
+        })
+    }
+}
+
+/// Begins to keep descriptors apart from the program's, before it runs.
+pub fn start() {
+    identity(2).into_iter().for_each(|stderr| STDERR.set(stderr));
+    BASE.store(base(limit(None).unwrap_or_default()), Ordering::Release);
+}
+
+/// Chooses the first number: the program's limit, if that can be exceeded for a moment, else the
+/// upper half below it.
+fn base(now: libc::rlimit) -> RawFd {
+    let (first, room) = (now.rlim_cur.min(HIGH), MOST as libc::rlim_t);
+    let raised = libc::rlimit {
+        rlim_cur: now.rlim_cur.max(first + room),
+        rlim_max: now.rlim_max.max(first + room),
+    };
+    let can_rise = limit(Some(&raised)).and_then(|_| limit(Some(&now))).is_ok();
+    let first = if can_rise { first } else { now.rlim_cur / 2 };
+    first as RawFd
+}
+
+/// Reads the limit on numbers, and sets it if it is to change.
+fn limit(change: Option<&libc::rlimit>) -> io::Result<libc::rlimit> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let change = change.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: both structures are the kernel's; 0 is this process.
+    let done = unsafe { libc::prlimit(0, libc::RLIMIT_NOFILE, change, &mut now) };
+    checked(done).map(|_| now)
+}
+
+/// Tells whether descriptors are kept apart.
+pub fn is_active() -> bool {
+    BASE.load(Ordering::Acquire) != 0
+}
+
+fn slot(fd: RawFd) -> Option<&'static Slot> {
+    let base = BASE.load(Ordering::Acquire);
+    let nth = fd.checked_sub(base).filter(|_| base != 0)?;
+    HELD.get(usize::try_from(nth).ok()?)
+}
+
+/// Tells whether a number is the pager's.
+pub fn is_held(fd: RawFd) -> bool {
+    slot(fd).is_some_and(|slot| slot.get().is_some())
+}
+
+/// Moves a new descriptor to a number of the pager's.
+///
+/// # Errors
+/// There is no free number that this process may use.
+pub fn keep<T: Into<OwnedFd> + From<OwnedFd>>(new: T) -> io::Result<T> {
+    if !is_active() {
+        return Ok(new);
+    }
+    let low: OwnedFd = new.into();
+    let high = duplicate(low.as_raw_fd())?;
+    let known = identity(high.as_raw_fd());
+    match (slot(high.as_raw_fd()), known) {
+        (Some(slot), Some(known)) => slot.set(known),
+        _ => return Err(io::Error::from_raw_os_error(libc::EMFILE)),
+    }
+    if identity(low.as_raw_fd()) != known {
+        // The program put a file of its own there meanwhile.
+        forget(low);
+    }
+    Ok(high.into())
+}
+
+/// As [`keep`]; what cannot be moved stays where it is.
+pub fn keep_or_leave(new: OwnedFd) -> OwnedFd {
+    match new.try_clone().and_then(keep) {
+        Ok(kept) => kept,
+        Err(_) => new,
+    }
+}
+
+/// As [`keep`], of another descriptor of the same file.
+pub fn clone(file: &File) -> io::Result<File> {
+    file.try_clone().and_then(keep)
+}
+
+fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    let base = BASE.load(Ordering::Acquire);
+    let copy = || {
+        // SAFETY: takes numbers; the new descriptor is ours.
+        unsafe {
+            checked(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, base)).map(|fd| OwnedFd::from_raw_fd(fd))
+        }
+    };
+    copy().or_else(|_| {
+        let _alone = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = limit(None)?;
+        let most = base as libc::rlim_t + MOST as libc::rlim_t;
+        let raised =
+            libc::rlimit { rlim_cur: now.rlim_cur.max(most), rlim_max: now.rlim_max.max(most) };
+        limit(Some(&raised))?;
+        let copied = copy();
+        limit(Some(&now))?;
+        copied
+    })
+}
+
+/// The pager is about to close a number. False: it is the program's by now, and must stay open.
+pub fn release(fd: RawFd) -> bool {
+    let Some(slot) = slot(fd) else { return true };
+    let Some(known) = slot.get() else { return true };
+    slot.inode.store(0, Ordering::Release);
+    identity(fd) == Some(known)
+}
+
+/// Ends the process if a number of the pager's holds another file by now: what it would read or
+/// write there is the program's.
+pub fn check(fd: BorrowedFd<'_>) {
+    let fd = fd.as_raw_fd();
+    let held = slot(fd).and_then(Slot::get);
+    if held.is_some_and(|held| identity(fd) != Some(held)) {
+        raw::say(&format!(
+            "descriptor {fd}, which serves this program's memory, was closed or replaced by a \
+             system call of its own: the memory is lost"
+        ));
+        // SAFETY: ends the process.
+        unsafe { libc::abort() };
+    }
+}
+
+/// Calls `each` with the numbers of the pager's between two, in order, without allocating.
+pub fn each_within(first: u32, last: u32, mut each: impl FnMut(u32)) {
+    let base = BASE.load(Ordering::Acquire) as u32;
+    let held = (0..MOST as u32).filter(|&nth| HELD[nth as usize].get().is_some());
+    held.map(|nth| base + nth).filter(|fd| (first..=last).contains(fd)).for_each(&mut each);
+}
+
+/// Tells whether standard error is what the program was started with: a file that the program put
+/// there later gets no messages.
+pub fn is_stderr() -> bool {
+    !is_active() || STDERR.get() == identity(2)
+}
