@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys::signal;
+pub use crate::sys::signal::{wait, wake_all};
+pub use crate::sys::thread::spawn;
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use libc::{c_char, c_int, c_void, off_t, size_t};
+use libc::{c_int, c_void, off_t, size_t};
 use mglru_pager::Advice;
 use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
@@ -177,10 +177,12 @@ pub fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
 pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) -> c_int {
     let done = at(address, |managed| {
         let range = managed.offsets(addresses(address, len));
-        if flags & libc::MS_SYNC == 0 {
-            return 0;
-        }
-        status(managed.map.flush_range(range))
+        // What is handed to the kernel outlives the process.
+        let written = match flags & libc::MS_SYNC {
+            0 => managed.map.write_back_range(range),
+            _ => managed.map.flush_range(range),
+        };
+        status(written)
     });
     // SAFETY: the caller's own arguments.
     done.unwrap_or_else(|| unsafe { libc::syscall(libc::SYS_msync, address, len, flags) as c_int })
@@ -238,9 +240,6 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: size_t, advice
 }
 
 type OnFd = unsafe extern "C" fn(c_int) -> c_int;
-type Exit = unsafe extern "C" fn(c_int) -> !;
-type Exec =
-    unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
 
 /// Stands in for fsync(3).
 #[unsafe(no_mangle)]
@@ -267,28 +266,4 @@ fn flushed(fd: c_int) -> Option<c_int> {
     }
     let done = table().of(fd).map(|managed| status(managed.map.flush()));
     done.filter(|&status| status != 0)
-}
-
-/// Stands in for _exit(2), which runs no handlers.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn _exit(code: c_int) -> ! {
-    heap::finish();
-    if any() {
-        table().write_back();
-    }
-    next!(_exit(code) as Exit)
-}
-
-/// Stands in for execve(2): mappings end with the program.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn execve(
-    path: *const c_char,
-    args: *const *const c_char,
-    env: *const *const c_char,
-) -> c_int {
-    heap::finish();
-    if any() {
-        table().write_back();
-    }
-    next!(execve(path, args, env) as Exec)
 }

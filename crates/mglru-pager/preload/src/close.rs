@@ -5,6 +5,7 @@ use libc::{c_int, c_uint};
 use mglru_pager::{held, own};
 
 use crate::calls::set_errno;
+use crate::descriptors;
 use crate::next::next;
 
 type Close = unsafe extern "C" fn(c_int) -> c_int;
@@ -13,7 +14,7 @@ type Dup2 = unsafe extern "C" fn(c_int, c_int) -> c_int;
 type Dup3 = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
 
 /// Answers as the kernel does for a number that is not open.
-fn not_open() -> c_int {
+pub fn not_open() -> c_int {
     set_errno(libc::EBADF);
     -1
 }
@@ -32,6 +33,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     if own::is_own() && !held::release(fd) {
         return 0;
     }
+    descriptors::before_read(fd, Some(0), usize::MAX);
     next!(close(fd) as Close)
 }
 

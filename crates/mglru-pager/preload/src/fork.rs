@@ -9,7 +9,11 @@ use std::sync::Once;
 
 use crate::managed::Managed;
 use crate::table::{Locked, table};
-use crate::{heap, memory};
+use crate::{ends, fatal, heap, memory};
+
+unsafe extern "C" {
+    fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
+}
 
 thread_local! {
     /// The table, locked from before the fork until after it.
@@ -23,7 +27,8 @@ pub fn prepare() {
         // SAFETY: the functions live as long as the process.
         unsafe {
             libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
-            libc::atexit(at_exit);
+            libc::atexit(ends::at_exit);
+            at_quick_exit(ends::at_exit);
         }
     });
 }
@@ -44,6 +49,8 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     memory::release_in_child();
+    fatal::abandon();
+    ends::note_process();
     heap::abandon();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
     table.files().iter().for_each(map_files);
@@ -64,9 +71,4 @@ fn map_files(managed: &Managed) {
         unsafe { libc::syscall(libc::SYS_mmap, range.start, len, prot, flags, fd, base + offset) };
     }
     managed.restore_kept();
-}
-
-extern "C" fn at_exit() {
-    heap::finish();
-    table().finish();
 }

@@ -50,9 +50,17 @@ pub fn abandon() {
     HEAP.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// The process ends, or becomes another program.
+/// Gives children of forks what they need, before the process ends or becomes another program.
 pub fn finish() {
     if let Some(heap) = heap() {
+        heap.finish_children();
+    }
+}
+
+/// As [`finish`], called by a thread of the pager's.
+pub fn finish_children() {
+    // SAFETY: it is never dropped.
+    if let Some(heap) = unsafe { HEAP.load(Ordering::Acquire).as_ref() } {
         heap.finish_children();
     }
 }

@@ -5,10 +5,13 @@
 use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sighandler_t, sigset_t, size_t, timespec};
 use mglru_pager::{FaultEngine, own};
 
-use crate::next::next;
-use crate::settings;
+use std::mem::zeroed;
 
-type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+use crate::next::next;
+use crate::{fatal, settings};
+
+pub type Sigaction =
+    unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type Signal = unsafe extern "C" fn(c_int, sighandler_t) -> sighandler_t;
 type Mask = unsafe extern "C" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 type Suspend = unsafe extern "C" fn(*const sigset_t) -> c_int;
@@ -58,35 +61,41 @@ pub unsafe extern "C" fn sigaction(
     action: *const libc::sigaction,
     before: *mut libc::sigaction,
 ) -> c_int {
-    if !are_ours() {
+    if !are_ours() && !fatal::is_active() {
         return next!(sigaction(signal, action, before) as Sigaction);
     }
     // SAFETY: the caller's own arguments.
-    let (action, before) = unsafe { (action.as_ref(), before.as_mut()) };
-    let action =
-        action.map(|action| libc::sigaction { sa_mask: without_bus(action.sa_mask), ..*action });
-    if signal == libc::SIGBUS
-        && let Some(was) = own::others_bus(action)
-    {
-        before.into_iter().for_each(|before| *before = was);
-        return 0;
+    let (action, before) = unsafe { (action.as_ref().copied(), before.as_mut()) };
+    let action = action.map(|action| match are_ours() {
+        true => libc::sigaction { sa_mask: without_bus(action.sa_mask), ..action },
+        false => action,
+    });
+    let was = if signal == libc::SIGBUS { own::others_bus(action) } else { None };
+    match was {
+        Some(was) => {
+            before.into_iter().for_each(|before| *before = was);
+            0
+        }
+        None => fatal::change(signal, action, before),
     }
-    let action = action.as_ref().map_or(std::ptr::null(), |action| action as *const _);
-    let before = before.map_or(std::ptr::null_mut(), |before| before as *mut _);
-    next!(sigaction(signal, action, before) as Sigaction)
 }
 
 /// Stands in for signal(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighandler_t {
-    if signal != libc::SIGBUS {
+    if signal != libc::SIGBUS && !fatal::is_active() {
         return next!(signal(signal, handler) as Signal);
     }
-    // SAFETY: a structure of numbers.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: structures of numbers.
+    let (mut action, mut before): (libc::sigaction, libc::sigaction) = unsafe { zeroed() };
     (action.sa_sigaction, action.sa_flags) = (handler, libc::SA_RESTART);
-    let before = own::others_bus(Some(action));
-    before.map_or_else(|| next!(signal(signal, handler) as Signal), |before| before.sa_sigaction)
+    // SAFETY: the set is this function's own; a number that is none is refused below.
+    unsafe { libc::sigaddset(&mut action.sa_mask, signal) };
+    // SAFETY: the structures are this function's own.
+    match unsafe { sigaction(signal, &action, &mut before) } {
+        0 => before.sa_sigaction,
+        _ => libc::SIG_ERR,
+    }
 }
 
 /// Changes what is blocked by `change`, which sets no more than it is given.

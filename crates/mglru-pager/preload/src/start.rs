@@ -4,7 +4,7 @@ use mglru_pager::held;
 use mglru_pager::own::{self, as_own};
 
 use crate::table::{say, table};
-use crate::{fork, heap, settings, signals};
+use crate::{ends, fatal, fork, heap, settings, signals};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -15,9 +15,13 @@ extern "C" fn start() {
     settings::least();
     settings::manages_shared_files();
     signals::start();
+    ends::note_process();
+    own::set_allocates_apart();
+    if settings::fork().is_some() || settings::manages_shared_files() {
+        as_own(fatal::start);
+    }
     let Some(policy) = settings::fork() else { return };
     fork::prepare();
-    own::set_allocates_apart();
     let started = as_own(|| {
         let pager = table().pager().map_err(|error| error.to_string())?;
         heap::start(&pager, policy)

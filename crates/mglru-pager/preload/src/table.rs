@@ -18,7 +18,7 @@ use mglru_pager::{FileStore, MappingMut, Pager, PagerError, held, launch, own};
 use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
 use crate::managed::{Kind, Managed};
-use crate::{places, settings};
+use crate::{fatal, places, settings};
 
 const PAGE: usize = 4096;
 /// Address space for a file at least, so that it may grow, bytes.
@@ -58,7 +58,13 @@ struct Mark;
 impl Drop for Mark {
     fn drop(&mut self) {
         HOLDS.set(false);
+        fatal::resume();
     }
+}
+
+/// Tells whether the calling thread has the table, or waits for it.
+pub fn is_held_here() -> bool {
+    HOLDS.get()
 }
 
 impl Deref for Locked {
