@@ -6,6 +6,7 @@ mod built;
 mod calls;
 mod files;
 mod private;
+mod programs;
 mod signals;
 
 use std::fs::File;
