@@ -74,20 +74,23 @@ mod tests {
 
     #[test]
     fn who_writes_is_alone_and_readers_are_not() {
-        let key = (u64::from(std::process::id()), 1);
-        // Another process.
-        let other = SocketAddr::from_abstract_name(format!("{}0", readers(key))).unwrap();
-        let other = UnixListener::bind_addr(&other).unwrap();
-        let mut claim = Claim::new(key, false).expect("both read");
-        assert!(claim.be_writer(key).is_err(), "the other reads");
-        drop(other);
-        claim.be_writer(key).expect("its own name is no other's");
-        assert!(Claim::new(key, true).is_err());
-        assert!(Claim::new((key.0, 2), true).is_ok(), "another file");
-        claim.release();
-        let writes = Claim::new(key, true).unwrap();
-        assert!(Claim::new(key, false).is_err(), "somebody writes");
-        drop(writes);
-        assert!(Claim::new(key, false).is_ok());
+        // The names' descriptors are the pager's: nobody else closes them.
+        mglru_pager::own::as_own(|| {
+            let key = (u64::from(std::process::id()), 1);
+            // Another process.
+            let other = SocketAddr::from_abstract_name(format!("{}0", readers(key))).unwrap();
+            let other = UnixListener::bind_addr(&other).unwrap();
+            let mut claim = Claim::new(key, false).expect("both read");
+            assert!(claim.be_writer(key).is_err(), "the other reads");
+            drop(other);
+            claim.be_writer(key).expect("its own name is no other's");
+            assert!(Claim::new(key, true).is_err());
+            assert!(Claim::new((key.0, 2), true).is_ok(), "another file");
+            claim.release();
+            let writes = Claim::new(key, true).unwrap();
+            assert!(Claim::new(key, false).is_err(), "somebody writes");
+            drop(writes);
+            assert!(Claim::new(key, false).is_ok());
+        });
     }
 }
