@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::booted;
 use crate::determinism;
 use crate::mutants;
-use crate::tally::Tally;
+use crate::tally::{Reader, Tally};
 use crate::tidy;
 
 /// How much to run.
@@ -53,7 +53,7 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
     if !failed.is_empty() {
         println!("failed steps: {}", failed.join(", "));
     }
-    println!("{} passed, {} failed", tally.passed, tally.failed);
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     match failed.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -79,6 +79,7 @@ fn test(root: &Path, depth: Depth) -> (bool, Tally) {
     if depth == Depth::Quick {
         args.extend(["--lib", "--bins"]);
     }
+    args.extend(["--", "--show-output"]);
     println!("== cargo {}", args.join(" "));
     let mut command = Command::new(env!("CARGO"));
     let child = command.current_dir(root).args(&args).stdout(Stdio::piped()).spawn();
@@ -89,15 +90,15 @@ fn test(root: &Path, depth: Depth) -> (bool, Tally) {
             return (false, Tally::default());
         }
     };
-    let mut tally = Tally::default();
+    let mut reader = Reader::default();
     let out = child.stdout.take().expect("stdout is piped");
     for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
-        tally.read(&line);
-        if !line.ends_with("... ok") {
+        if reader.read(&line) && !line.ends_with("... ok") {
             println!("{line}");
         }
     }
     let done = child.wait().is_ok_and(|status| status.success());
+    let tally = reader.done();
     (done && tally.failed == 0, tally)
 }

@@ -75,8 +75,8 @@ enum Faults {
 
 /// What a program loses whose shared mappings of files are managed.
 const SHARED_FILES: &str = "shared mappings of files are managed: other processes see stores when \
-     they are written back, forked children see the file as it was and read-only, and SIGKILL loses \
-     what was stored since the last write-back";
+     they are written back, forked children see the file as it was and read-only, and SIGKILL \
+     loses what was stored since the last write-back";
 
 impl Args {
     fn launch(&self) -> Launch {
