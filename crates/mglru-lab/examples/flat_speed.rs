@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use mglru_lab::trace_cmd::{ReplayRequest, replay};
-use mglru_workload::trace::View;
+use mglru_workload::trace::{TraceFile, View};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: flat_speed TRACE POLICY SIZE".into());
     };
     let request = ReplayRequest {
-        path: trace.into(),
+        file: TraceFile::open(trace)?,
         format: None,
         view: View::Requests,
         policies: vec![policy.parse()?],

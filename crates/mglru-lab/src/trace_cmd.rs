@@ -6,9 +6,11 @@
 
 mod capacity;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use mglru_workload::trace::{Dense, Format, Summary, TraceError, TraceReader, View, trace_name};
+use mglru_workload::trace::{
+    Dense, Format, Summary, TraceError, TraceFile, TraceReader, View, trace_name,
+};
 use serde::{Deserialize, Serialize};
 
 pub use capacity::{BadCapacity, Capacity};
@@ -33,10 +35,10 @@ pub struct TraceInfo {
 }
 
 /// What to replay.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ReplayRequest {
     /// The trace.
-    pub path: PathBuf,
+    pub file: TraceFile,
     /// Its format; told from name or content where absent.
     pub format: Option<Format>,
     /// What counts as a request.
@@ -117,12 +119,16 @@ pub fn replay(request: &ReplayRequest) -> Result<ReplayReport, TraceError> {
         let outcome = replay_stream(request.open()?, &runs)?;
         (runs, outcome)
     };
-    Ok(report(&request.path, &runs, &outcome))
+    Ok(report(request.file.path(), &runs, &outcome))
 }
 
 impl ReplayRequest {
-    fn open(&self) -> Result<TraceReader, TraceError> {
-        TraceReader::open(&self.path, self.format, self.view)
+    /// Starts to read the trace from its beginning.
+    ///
+    /// # Errors
+    /// The trace is of another kind, of unknown format, truncated or corrupt.
+    pub fn open(&self) -> Result<TraceReader, TraceError> {
+        self.file.reader(self.format, self.view)
     }
 
     /// Distinct pages, where a size depends on them; otherwise they need not be counted first.
@@ -167,7 +173,7 @@ mod tests {
 
     fn request(path: &Path, policies: &[Policy], sizes: &[&str]) -> ReplayRequest {
         ReplayRequest {
-            path: path.to_path_buf(),
+            file: TraceFile::open(path).unwrap(),
             format: None,
             view: View::Requests,
             policies: policies.to_vec(),
@@ -225,7 +231,7 @@ mod tests {
         let empty = trace("\n");
         for policies in [&online[..], &with_optimum] {
             let error = replay(&request(empty.path(), policies, &["1"])).unwrap_err();
-            assert!(matches!(error, TraceError::Empty { .. }), "{error}");
+            assert!(error.to_string().contains("holds no requests; read as"), "{error}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn replay(
 ) -> Result<ReplayResult, String> {
     let config = policy::config(&Table::new(), variant).map_err(|e| e.to_string())?;
     let spec = TraceSpec {
-        path: request.path.clone(),
+        file: request.file.clone(),
         format: request.format,
         view: request.view,
         access: Access::Pread,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::flat::Policy;
     use crate::trace_cmd::{self, Capacity};
-    use mglru_workload::trace::View;
+    use mglru_workload::trace::{TraceFile, View};
 
     /// 40 passes over 600 pages, written as one number a line.
     fn request() -> (tempfile::TempDir, ReplayRequest) {
@@ -78,7 +78,7 @@ mod tests {
         let pass: String = (0..600).map(|page| format!("{page}\n")).collect();
         std::fs::write(&path, pass.repeat(40)).unwrap();
         let request = ReplayRequest {
-            path,
+            file: TraceFile::open(path).unwrap(),
             format: Some("plain".parse().unwrap()),
             view: View::Requests,
             policies: vec![Policy::Min],

@@ -22,7 +22,7 @@ use crate::reads_only::ReadsOnly;
 use crate::script::{Script, Scripted};
 use crate::sysbench::{Sysbench, SysbenchParams};
 use crate::touch::{TouchParams, TouchWorkload};
-use crate::trace::{Access, Format, TraceSpec, TraceWorkload, View};
+use crate::trace::{Access, Format, TraceFile, TraceSpec, TraceWorkload, UnknownFormatName, View};
 use crate::wiredtiger::{WiredTigerParams, WiredTigerWorkload};
 use crate::ycsb::store::{StoreParams, StoreWorkload};
 
@@ -113,10 +113,14 @@ fn trace_group() -> String {
 }
 
 impl TraceSource {
+    fn format(&self) -> Result<Option<Format>, UnknownFormatName> {
+        self.format.as_deref().map(str::parse).transpose()
+    }
+
     fn spec(&self) -> Result<TraceSpec, WorkloadError> {
-        let format = self.format.as_deref().map(str::parse::<Format>).transpose()?;
+        let format = self.format()?;
         Ok(TraceSpec {
-            path: self.path.clone(),
+            file: TraceFile::open(&self.path)?,
             format,
             view: View::Pages,
             access: if self.mmap { Access::Mmap } else { Access::Pread },
@@ -237,7 +241,7 @@ impl WorkloadSpec {
             Self::Mixed(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
-            Self::Trace(source) => source.spec().map(drop),
+            Self::Trace(source) => source.format().map(drop).map_err(Into::into),
         }
     }
 

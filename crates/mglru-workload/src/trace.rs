@@ -1,25 +1,31 @@
 //! Traces: reference strings recorded elsewhere, read as a stream and replayed as a workload.
 //!
-//! [`TraceReader`] turns a file of any [`Format`], plain or compressed with zstd or gzip, into
-//! blocks of [`Request`]s. [`DenseReader`] and [`Dense`] number the pages densely for caches that
+//! [`TraceReader`] turns a file of any [`Format`], plain or compressed, into blocks of
+//! [`Request`]s; [`TraceFile`] reads a pipe more than once. [`DenseReader`] and [`Dense`] number the pages densely for caches that
 //! index arrays, [`Summary`] counts, and [`TraceWorkload`] makes a trace a workload like any other.
 
+mod container;
 mod csv;
 mod cursor;
 mod dense;
 mod error;
 mod format;
 mod input;
+mod line_ends;
 mod lines;
+mod raw;
 mod reader;
 mod record;
 mod replay;
+mod source;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
 pub use dense::{Dense, DenseReader, Numbering, Summary, TooManyPages};
 pub use error::TraceError;
-pub use format::{Format, UnknownFormatName, trace_name};
+pub use format::{Format, Guess, UnknownFormatName, trace_name};
 pub use reader::TraceReader;
 pub use record::{PAGE_SHIFT, Request, View};
 pub use replay::{Access, TraceSpec, TraceWorkload};
+pub use source::{TraceFile, is_pipe};

@@ -1,10 +1,10 @@
 //! `mglru trace info` and `mglru trace replay`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use mglru_workload::trace::{
-    Format as TraceFormat, Summary, TraceError, TraceReader, View, trace_name,
+    Format as TraceFormat, Summary, TraceError, TraceFile, View, trace_name,
 };
 
 use super::Answer;
@@ -69,7 +69,7 @@ pub(super) struct ReplayArgs {
 
 #[derive(clap::Args)]
 struct TraceArgs {
-    /// Trace file, plain or compressed
+    /// Trace file, plain or compressed; - is standard input
     file: PathBuf,
     /// Format of the trace [default: told from its name or content]
     #[arg(long)]
@@ -95,7 +95,7 @@ enum Form {
 pub(super) fn run(command: &Command) -> Answer {
     match command {
         Command::Info(args) => {
-            let info = trace_cmd::info(&args.trace.file, args.trace.trace_format)?;
+            let info = trace_cmd::info(args.trace.path(), args.trace.trace_format)?;
             Ok((args.trace.render(&info, info_table), 0))
         }
         Command::Replay(args) => {
@@ -107,11 +107,21 @@ pub(super) fn run(command: &Command) -> Answer {
 
 impl From<TraceError> for Error {
     fn from(error: TraceError) -> Self {
-        Self::Request(error.to_string())
+        Self::Request(match error.doubts_format() {
+            true => format!("{error}; --trace-format NAME chooses"),
+            false => error.to_string(),
+        })
     }
 }
 
 impl TraceArgs {
+    fn path(&self) -> &Path {
+        match self.file.as_os_str() == "-" {
+            true => Path::new("/dev/stdin"),
+            false => &self.file,
+        }
+    }
+
     fn render<T: serde::Serialize>(&self, value: &T, table: fn(&T) -> String) -> String {
         match self.format {
             Form::Json => render::json(value),
@@ -123,10 +133,10 @@ impl TraceArgs {
 impl ReplayArgs {
     /// Results by policy, then by size, in the order asked for.
     fn replay(&self) -> Result<ReplayReport, Error> {
-        let request = self.request();
+        let request = self.request()?;
         let mut report = match request.policies.is_empty() {
             false => trace_cmd::replay(&request)?,
-            true => self.counted()?,
+            true => counted(&request)?,
         };
         let mut flat = std::mem::take(&mut report.results).into_iter();
         for which in &self.policies {
@@ -145,33 +155,31 @@ impl ReplayArgs {
         Ok(report)
     }
 
-    fn request(&self) -> ReplayRequest {
+    fn request(&self) -> Result<ReplayRequest, Error> {
         let flat = |which: &Which| match which {
             Which::Flat(policy) => Some(*policy),
             Which::Machine(_) => None,
         };
-        ReplayRequest {
-            path: self.trace.file.clone(),
+        Ok(ReplayRequest {
+            file: TraceFile::open(self.trace.path())?,
             format: self.trace.trace_format,
             view: if self.pages { View::Pages } else { View::Requests },
             policies: self.policies.iter().filter_map(flat).collect(),
             sizes: self.sizes.clone(),
             seed: self.seed,
-        }
-    }
-
-    /// A report without results, for when no flat cache is asked for.
-    fn counted(&self) -> Result<ReplayReport, Error> {
-        let request = self.request();
-        let reader = TraceReader::open(&request.path, request.format, request.view)?;
-        let summary = Summary::of(reader)?;
-        Ok(ReplayReport {
-            trace: trace_name(&request.path),
-            requests: summary.requests,
-            unique: summary.unique.into(),
-            results: Vec::new(),
         })
     }
+}
+
+/// A report without results, for when no flat cache is asked for.
+fn counted(request: &ReplayRequest) -> Result<ReplayReport, Error> {
+    let summary = Summary::of(request.open()?)?;
+    Ok(ReplayReport {
+        trace: trace_name(request.file.path()),
+        requests: summary.requests,
+        unique: summary.unique.into(),
+        results: Vec::new(),
+    })
 }
 
 fn policy(name: &str) -> Result<Which, String> {

@@ -44,7 +44,6 @@ pub fn replay_stream(reader: TraceReader, runs: &[Run]) -> Result<Outcome, Trace
         .iter()
         .map(|run| (run.policy.cache(run.capacity, run.seed).expect("needs the future"), 0))
         .collect();
-    let path = reader.path().to_path_buf();
     let mut reader = DenseReader::new(reader);
     let (mut block, mut next) = (Vec::new(), Vec::new());
     let mut requests = 0;
@@ -64,7 +63,7 @@ pub fn replay_stream(reader: TraceReader, runs: &[Run]) -> Result<Outcome, Trace
         std::mem::swap(&mut block, &mut next);
     }
     if requests == 0 {
-        return Err(TraceError::Empty { path });
+        return Err(reader.no_requests());
     }
     let misses = caches.into_iter().map(|(_, misses)| misses).collect();
     Ok(Outcome { requests, unique: reader.unique(), misses })

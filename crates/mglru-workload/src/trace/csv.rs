@@ -1,6 +1,6 @@
 //! Comma-separated values with a header line. Columns are found by name, in any order and case;
 //! others are ignored. Fields may be blank-padded or quoted, commas inside quotes are not
-//! supported.
+//! supported. Blank lines and lines that begin with `#` are skipped, before the header too.
 //!
 //! Exactly one column says what is asked for, in decimal or `0x…`: `page` (page number), `block`
 //! (block number, a page each), `lbn` (512-byte sector) or `address` (byte). The others may be
@@ -9,7 +9,8 @@
 //! ignored.
 
 use super::cursor::Cursor;
-use super::record::{PAGE_SHIFT, Run, View, sector_address};
+use super::line_ends::is_silent;
+use super::record::{PAGE_SHIFT, RUN_MAX, Run, SECTOR_SHIFT, View};
 
 /// Header of `lcs-csv`.
 pub(super) const LCS_HEADER: &str = "version,time,op,size,lbn";
@@ -41,25 +42,34 @@ impl Columns {
         let names: Vec<String> = fields(header)
             .map(|field| String::from_utf8_lossy(field).to_ascii_lowercase())
             .collect();
-        let place = |wanted: &str| names.iter().position(|name| name == wanted);
+        let place = |wanted: &str| {
+            let mut places = (0..names.len()).filter(|&at| names[at] == wanted);
+            let place = places.next();
+            match places.next() {
+                None => Ok(place),
+                Some(_) => Err(format!("a header with one column {wanted}")),
+            }
+        };
         let keys = [
             ("page", Key::Page),
             ("block", Key::Page),
             ("lbn", Key::Sector),
             ("address", Key::Address),
         ];
-        let found: Vec<(usize, Key)> =
-            keys.iter().filter_map(|&(name, key)| Some((place(name)?, key))).collect();
+        let mut found = Vec::new();
+        for (name, key) in keys {
+            found.extend(place(name)?.map(|at| (at, key)));
+        }
         let [(key_at, key)] = found[..] else {
             return Err("a header with exactly one column page, block, lbn or address".into());
         };
-        let (op_at, size_at) = (place("op"), place("size"));
+        let (op_at, size_at) = (place("op")?, place("size")?);
         Ok(Columns { key, key_at, op_at, size_at, nr: names.len() })
     }
 
-    /// Reads a line; nothing for a blank one, else what was expected.
+    /// Reads a line; nothing for a blank one or a comment, else what was expected.
     pub(super) fn read(&self, line: &[u8], view: View) -> Result<Option<Run>, String> {
-        if line.trim_ascii().is_empty() {
+        if is_silent(line) {
             return Ok(None);
         }
         let (mut key, mut write, mut size, mut nr) = (None, Some(false), Some(0), 0);
@@ -80,20 +90,18 @@ impl Columns {
         let size = size.ok_or("a number of bytes in column size")?;
         self.run(key, size, write, view)
             .map(Some)
-            .ok_or_else(|| "a place that fits into 64 bits".into())
+            .ok_or_else(|| format!("at most {RUN_MAX} pages, all of them below 2^64"))
     }
 
     fn run(&self, key: u64, size: u64, write: bool, view: View) -> Option<Run> {
-        let address = match (self.key, view) {
-            (Key::Page | Key::Sector, View::Requests) => return Some(Run::one(key, write)),
-            (Key::Address, View::Requests) => {
-                return Some(Run::one(key >> PAGE_SHIFT, write));
-            }
-            (Key::Page, View::Pages) => key.checked_mul(1 << PAGE_SHIFT)?,
-            (Key::Sector, View::Pages) => sector_address(key)?,
-            (Key::Address, View::Pages) => key,
-        };
-        Run::covering(address, size, write)
+        let covering = |shift| Run::covering(key, shift, size.into(), write);
+        match (self.key, view) {
+            (Key::Page | Key::Sector, View::Requests) => Some(Run::one(key, write)),
+            (Key::Address, View::Requests) => Some(Run::one(key >> PAGE_SHIFT, write)),
+            (Key::Page, View::Pages) => covering(PAGE_SHIFT),
+            (Key::Sector, View::Pages) => covering(SECTOR_SHIFT),
+            (Key::Address, View::Pages) => covering(0),
+        }
     }
 }
 
@@ -142,6 +150,25 @@ mod tests {
         assert_eq!(read("page,size", "7,8193", View::Requests), Ok(Some((7, 1, false))));
         assert_eq!(read("block", "\"9\"\r", View::Pages), Ok(Some((9, 1, false))));
         assert_eq!(read("block", "\r", View::Pages), Ok(None));
+        assert_eq!(read("block", " # 9", View::Pages), Ok(None));
+    }
+
+    #[test]
+    fn the_largest_keys_count_in_both_views() {
+        const MOST: u64 = u64::MAX;
+        let text = MOST.to_string();
+        for (header, by_page, shift) in [
+            ("page", MOST, 0),
+            ("block", MOST, 0),
+            ("lbn", MOST >> 3, 0),
+            ("address", MOST >> 12, 12),
+        ] {
+            let read = |view| read(header, &text, view);
+            assert_eq!(read(View::Requests), Ok(Some((MOST >> shift, 1, false))), "{header}");
+            assert_eq!(read(View::Pages), Ok(Some((by_page, 1, false))), "{header}");
+        }
+        let at_2_52 = read("page,size", "4503599627370496,8192", View::Pages);
+        assert_eq!(at_2_52, Ok(Some((1 << 52, 2, false))));
     }
 
     #[test]
@@ -154,6 +181,9 @@ mod tests {
         assert!(wrong("op,page", "r,x").contains("column 2"));
         assert!(wrong("page,op", "1,erase").contains("an op"));
         assert!(wrong("page,size", "1,-5").contains("bytes"));
-        assert!(wrong("lbn", "18446744073709551615").contains("64 bits"));
+        assert!(wrong("lbn,size", "18446744073709551615,513").contains("below 2^64"));
+        assert!(wrong("page,size", "0,99999999999999").contains("at most 16777216 pages"));
+        assert!(wrong("page,page", "").contains("one column page"));
+        assert!(wrong("page,op,OP", "").contains("one column op"));
     }
 }

@@ -47,20 +47,31 @@ impl<'a> Cursor<'a> {
         self.at > start
     }
 
-    /// Moves past trailing blanks and the line's end; false if something else is in the way.
+    /// Moves past trailing blanks and the line's end (`\n`, `\r` or both); false if something
+    /// else is in the way.
+    #[inline]
     pub(super) fn line_end(&mut self) -> bool {
         self.spaces();
-        if self.peek() == Some(b'\r') {
-            self.at += 1;
-        }
+        let is_return = self.peek() == Some(b'\r');
+        self.at += usize::from(is_return);
         match self.peek() {
-            None => true,
-            Some(b'\n') => {
-                self.at += 1;
-                true
-            }
-            Some(_) => false,
+            Some(b'\n') => self.at += 1,
+            Some(_) if !is_return => return false,
+            _ => {}
         }
+        true
+    }
+
+    /// Moves to the end of the line.
+    pub(super) fn rest_of_line(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+    }
+
+    /// True before the prefix of a hexadecimal number.
+    pub(super) fn is_hex(&self) -> bool {
+        let prefix = self.text.get(self.at..self.at + 2);
+        prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"0x"))
     }
 
     /// A decimal number below 2^64.
@@ -84,8 +95,7 @@ impl<'a> Cursor<'a> {
 
     /// A number, decimal or hexadecimal with `0x`.
     pub(super) fn number(&mut self) -> Option<u64> {
-        let prefix = self.text.get(self.at..self.at + 2);
-        if prefix.is_some_and(|p| p.eq_ignore_ascii_case(b"0x")) {
+        if self.is_hex() {
             self.at += 2;
             return self.hex();
         }

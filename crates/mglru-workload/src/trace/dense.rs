@@ -155,6 +155,11 @@ impl DenseReader {
         self.numbering.unique()
     }
 
+    /// What to say of a trace that turned out to hold no request.
+    pub fn no_requests(&self) -> TraceError {
+        self.reader.no_requests()
+    }
+
     /// Replaces `pages` by the next requests, `at_least` of them unless the trace ends; false (and
     /// no pages) at the end.
     ///
@@ -201,7 +206,7 @@ impl Summary {
         }
         summary.unique = numbering.unique();
         if summary.requests == 0 {
-            return Err(TraceError::empty(reader.path()));
+            return Err(reader.no_requests());
         }
         Ok(summary)
     }
@@ -233,7 +238,7 @@ impl Dense {
             }
         }
         if ids.is_empty() {
-            return Err(TraceError::empty(reader.path()));
+            return Err(reader.no_requests());
         }
         Ok(Dense { ids, unique: numbering.unique() })
     }

@@ -4,6 +4,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::format::{Format, Guess};
+use super::line_ends::first_line;
+
 /// Why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -27,6 +30,50 @@ pub enum TraceError {
         /// What the system or the decompressor said.
         source: io::Error,
     },
+    /// The file is a device that has no end.
+    #[error("{}: a device, not a file or a pipe", path.display())]
+    Device {
+        /// The device.
+        path: PathBuf,
+    },
+    /// What a pipe holds cannot be kept for the second time that it is read.
+    #[error("{}: cannot keep what this pipe holds in {}: {source}", path.display(),
+        folder.display())]
+    Keep {
+        /// The pipe.
+        path: PathBuf,
+        /// Folder of temporary files.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is of another kind, and not a trace.
+    #[error("{}: {what}, which is not read: unpack or convert it first", path.display())]
+    Foreign {
+        /// The trace.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// Text stands where binary records should be.
+    #[error("{}: text, where {format} has binary records", path.display())]
+    NotBinary {
+        /// The trace.
+        path: PathBuf,
+        /// The format.
+        format: Format,
+    },
+    /// The name says that the file is compressed, and nothing that is read was found in it.
+    #[error("{}: named .{suffix}, but no compressed stream that is read ({known})",
+        path.display())]
+    NotPacked {
+        /// The trace.
+        path: PathBuf,
+        /// What the name ends with.
+        suffix: String,
+        /// Names of the kinds of compression that are read.
+        known: String,
+    },
     /// A compressed stream stops before its end mark.
     #[error("{}: byte {offset} of the trace: truncated: the {stream} stream ends early",
         path.display())]
@@ -35,7 +82,7 @@ pub enum TraceError {
         path: PathBuf,
         /// Bytes of trace (after decompression) before the end.
         offset: u64,
-        /// `zstd` or `gzip`.
+        /// Kind of compression.
         stream: &'static str,
     },
     /// A line does not have the form its format asks for.
@@ -64,6 +111,14 @@ pub enum TraceError {
         have: usize,
         /// Bytes a record has.
         need: usize,
+    },
+    /// The trace does not have the form of the format that its name or content suggested.
+    #[error("{error}; read as {guess}")]
+    Guessed {
+        /// What is wrong with it in that format.
+        error: Box<TraceError>,
+        /// The format, how it was guessed and which others there are.
+        guess: Guess,
     },
     /// Neither name nor content tells the format.
     #[error("{}: cannot tell the format from the name or the content; name it ({known})",
@@ -106,8 +161,13 @@ pub enum TraceError {
 const SHOWN: usize = 60;
 
 impl TraceError {
+    /// True if the format may be wrong, so that a message should say how to choose another.
+    pub fn doubts_format(&self) -> bool {
+        matches!(self, TraceError::Guessed { .. } | TraceError::UnknownFormat { .. })
+    }
+
     pub(super) fn line(path: &Path, line: u64, expected: impl Into<String>, found: &[u8]) -> Self {
-        let text = found.split(|&b| b == b'\n').next().unwrap_or_default();
+        let (text, _) = first_line(found);
         let shown = &text[..text.len().min(SHOWN)];
         let more = if text.len() > SHOWN { "…" } else { "" };
         TraceError::Line {

@@ -10,6 +10,9 @@
 //! | `plain` | one number a line, or `0x…`; blank lines and `#…` are skipped | the number |
 //! | `csv` | CSV with a header, see the head of `csv.rs` | by column |
 //! | `oracle-general` | 24 bytes: u32 time, u64 id, u32 size, i64 next | the id |
+//!
+//! The formats of lines also skip blank lines and lines that begin with `#`, end lines with a line
+//! feed, a carriage return or both, and may begin with the byte order mark of UTF-8.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,6 +20,7 @@ use std::str::FromStr;
 
 use super::csv::LCS_HEADER;
 use super::cursor::Cursor;
+use super::line_ends::{is_silent, lines};
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +43,9 @@ pub enum Format {
     OracleGeneral,
 }
 
+/// What editors put before text in UTF-8.
+pub(super) const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
 /// Names: the first of a format is the one printed, the others are accepted.
 const NAMES: [(&str, Format); 12] = [
     ("lirs", Format::Lirs),
@@ -55,6 +62,15 @@ const NAMES: [(&str, Format); 12] = [
     ("oracleGeneral", Format::OracleGeneral),
 ];
 
+/// Formats, each of which has its printed name at the head of [`NAMES`].
+const FORMATS: usize = 8;
+
+/// Suffixes of compressed files, readable or not: they say nothing of the format.
+const PACKED: [&str; 17] = [
+    "zst", "zstd", "gz", "xz", "bz2", "lz4", "gzip", "bzip2", "bz", "br", "lz", "lzma", "lzo", "z",
+    "zz", "sz", "snappy",
+];
+
 /// Suffixes that settle the format; `.csv` is settled by its header.
 const SUFFIXES: [(&str, Format); 6] = [
     ("trc", Format::Lirs),
@@ -68,16 +84,42 @@ const SUFFIXES: [(&str, Format); 6] = [
 impl Format {
     /// The names users may give, one per format.
     pub fn known() -> String {
-        let names: Vec<&str> = NAMES[..8].iter().map(|&(name, _)| name).collect();
+        let names: Vec<&str> = NAMES[..FORMATS].iter().map(|&(name, _)| name).collect();
         names.join(", ")
     }
 
+    /// True for records of bytes, false for lines of characters.
+    pub(super) fn is_binary(self) -> bool {
+        matches!(self, Format::U32le | Format::OracleGeneral)
+    }
+
     /// Tells the format by the file's suffix (`x.trc.zst`) or else by its first bytes.
-    pub(super) fn detect(path: &Path, head: &[u8]) -> Option<Self> {
+    pub(super) fn detect(path: &Path, head: &[u8]) -> Option<Guess> {
         let inner = bare_name(path);
         let suffix = inner.extension().map(|s| s.to_string_lossy().to_ascii_lowercase());
-        let by_name = |suffix| SUFFIXES.iter().find(|&&(s, _)| s == suffix).map(|&(_, f)| f);
-        suffix.as_deref().and_then(by_name).or_else(|| sniff(head))
+        let suffix = suffix.as_deref().unwrap_or_default();
+        let by_name = SUFFIXES.iter().find(|&&(s, _)| s == suffix);
+        let by_name = by_name.map(|&(_, format)| Guess { format, by: "name" });
+        let by_content = || sniff(head).map(|format| Guess { format, by: "content" });
+        let csv = || (suffix == "csv").then_some(Guess { format: Format::Csv, by: "name" });
+        by_name.or_else(by_content).or_else(csv)
+    }
+}
+
+/// A format that nobody named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guess {
+    pub(super) format: Format,
+    /// What suggested it.
+    by: &'static str,
+}
+
+impl fmt::Display for Guess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others = NAMES[..FORMATS].iter().filter(|&&(_, format)| format != self.format);
+        let others: Vec<&str> = others.map(|&(name, _)| name).collect();
+        let (format, by, others) = (self.format, self.by, others.join(", "));
+        write!(f, "{format} (guessed from the {by}; others: {others})")
     }
 }
 
@@ -111,18 +153,29 @@ pub fn trace_name(path: &Path) -> String {
 /// A file's name without the suffixes that say nothing of the format: `x.oracleGeneral.bin.zst`.
 fn bare_name(path: &Path) -> PathBuf {
     let mut name = PathBuf::from(path.file_name().unwrap_or_default());
-    for suffixes in [&["zst", "zstd", "gz"][..], &["bin"]] {
-        if name.extension().and_then(|s| s.to_str()).is_some_and(|s| suffixes.contains(&s)) {
-            name.set_extension("");
-        }
+    if packed_suffix(path).is_some() {
+        name.set_extension("");
+    }
+    if name.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("bin")) {
+        name.set_extension("");
     }
     name
 }
 
-/// Tells a text format by its first line that is not blank.
+/// The suffix by which a file's name says that it is compressed.
+pub(super) fn packed_suffix(path: &Path) -> Option<&str> {
+    let suffix = path.extension()?.to_str()?;
+    PACKED.iter().any(|packed| packed.eq_ignore_ascii_case(suffix)).then_some(suffix)
+}
+
+/// Tells a text format by its first line that says something.
 fn sniff(head: &[u8]) -> Option<Format> {
-    let mut lines = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
-    let line = lines.find(|line| !line.is_empty())?;
+    let head = head.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(head);
+    let mut all = lines(head);
+    let Some(line) = all.find(|line| !is_silent(line)).map(<[u8]>::trim_ascii) else {
+        let has_comment = lines(head).any(|line| !line.trim_ascii().is_empty());
+        return has_comment.then_some(Format::Plain);
+    };
     if line.eq_ignore_ascii_case(LCS_HEADER.as_bytes()) {
         return Some(Format::LcsCsv);
     }
@@ -138,7 +191,6 @@ fn sniff(head: &[u8]) -> Option<Format> {
         [b"page" | b"block" | b"lbn" | b"address"] => Some(Format::Csv),
         [a, b, c, d] if [a, b, c, d].iter().all(|f| is_number(f)) => Some(Format::ArcLis),
         [one] if is_number(one) => Some(Format::Plain),
-        _ if line[0] == b'#' => Some(Format::Plain),
         _ => None,
     }
 }
@@ -153,11 +205,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_guess_names_the_other_formats() {
+        let guess = Format::detect(Path::new("t"), b"1\n").unwrap().to_string();
+        let expected = "plain (guessed from the content; others: lirs, arc-lis, u32le, lcs-csv, \
+            ucsd-address, csv, oracle-general)";
+        assert_eq!(guess, expected);
+    }
+
+    #[test]
     fn suffix_decides_before_content_and_compression_is_ignored() {
-        let detect = |name: &str, head: &[u8]| Format::detect(Path::new(name), head);
+        let detect =
+            |name: &str, head: &[u8]| Format::detect(Path::new(name), head).map(|g| g.format);
         assert_eq!(detect("x.trc.zst", b"1\n"), Some(Format::Lirs));
         assert_eq!(detect("a/b.c/x.LIS", b"1\n"), Some(Format::ArcLis));
-        assert_eq!(detect("x.u32.gz", b"1\n"), Some(Format::U32le));
+        for packed in ["gz", "GZ", "xz", "bz2", "lz4", "Z", "br"] {
+            assert_eq!(detect(&format!("x.u32.{packed}"), b"1\n"), Some(Format::U32le));
+        }
+        assert_eq!(detect("x.csv", b"1,2\n"), Some(Format::Csv));
         assert_eq!(detect("x.oracleGeneral.bin.zst", b""), Some(Format::OracleGeneral));
         assert_eq!(detect("x.csv", b"version,time,op,size,lbn\r\n1,"), Some(Format::LcsCsv));
         assert_eq!(detect("x.csv", b"time,page\n1,2\n"), Some(Format::Csv));
@@ -165,7 +229,8 @@ mod tests {
 
     #[test]
     fn content_decides_where_the_name_is_silent() {
-        let detect = |head: &[u8]| Format::detect(Path::new("trace"), head);
+        let detect =
+            |head: &[u8]| Format::detect(Path::new("trace"), head).map(|guess| guess.format);
         assert_eq!(detect(b"\n12\r\n13"), Some(Format::Plain));
         assert_eq!(detect(b"0x12\n"), Some(Format::Plain));
         assert_eq!(detect(b"# made by hand\n1\n"), Some(Format::Plain));
@@ -173,6 +238,10 @@ mod tests {
         assert_eq!(detect(b"1 8 0 0\n"), Some(Format::ArcLis));
         assert_eq!(detect(b"s 0x1fffff58 1\n"), Some(Format::UcsdAddress));
         assert_eq!(detect(b"page\n4\n"), Some(Format::Csv));
+        assert_eq!(detect(b"\xef\xbb\xbf# of a pool\r\r*\r12\r"), Some(Format::Lirs));
+        assert_eq!(detect(b"# a\n\n  # b\ntime,page\n"), Some(Format::Csv));
+        assert_eq!(detect(b"# nothing else\n"), Some(Format::Plain));
+        assert_eq!(detect(b"\r\n\r\n"), None);
         assert_eq!(detect(b"\x01\x00\x00\x00"), None);
         assert_eq!(detect(b"hello world\n"), None);
         assert_eq!(detect(b""), None);
@@ -188,5 +257,6 @@ mod tests {
         assert!(error.contains("\"elf\"") && error.contains("ucsd-address"), "{error}");
         assert_eq!(trace_name(Path::new("/t/arc_P12.lis.zst")), "arc_P12");
         assert_eq!(trace_name(Path::new("run.1.trc")), "run.1");
+        assert_eq!(trace_name(Path::new("a.u32.xz")), "a");
     }
 }

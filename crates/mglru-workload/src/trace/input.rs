@@ -1,26 +1,24 @@
-//! The bytes of a trace, decompressed on the way in big blocks. Compression is told by the magic
-//! number of the file, never by its name. The text formats see whole lines only.
+//! The bytes of a trace, decompressed on the way in big blocks. The text formats see whole lines
+//! only.
 
-use std::fs::File;
-use std::io::{self, Chain, Cursor, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::container::{self, Container};
 use super::error::TraceError;
+use super::line_ends;
+use super::raw::Bytes;
+use super::unpack::{self, Opened};
 
 /// Bytes held at once; also the longest line.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Back references of zstd's long mode may span 2 GiB.
-const ZSTD_WINDOW_LOG_MAX: u32 = 31;
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
-/// A file whose first bytes were read to look at its magic number.
-type Sniffed = Chain<Cursor<Vec<u8>>, File>;
+/// How bytes that are not compressed are named.
+const PLAIN: &str = "plain";
 
 /// A window onto the decompressed bytes of a trace.
 pub(super) struct Input {
     path: PathBuf,
-    source: Box<dyn Read + Send>,
+    source: Bytes,
     stream: &'static str,
     buffer: Vec<u8>,
     start: usize,
@@ -30,11 +28,18 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens a trace and reads its first block.
-    pub(super) fn open(path: &Path) -> Result<Self, TraceError> {
-        let open = |source| TraceError::Open { path: path.to_path_buf(), source };
-        let file = File::open(path).map_err(open)?;
-        let (source, stream) = decompressed(file).map_err(open)?;
+    /// Looks at the bytes of a trace and reads its first block.
+    pub(super) fn new(path: &Path, source: Bytes) -> Result<Self, TraceError> {
+        let foreign = |what| TraceError::Foreign { path: path.to_path_buf(), what };
+        let opened = unpack::open(source).map_err(|source| failed(path, source))?;
+        let (source, stream): (Bytes, _) = match opened {
+            Opened::Plain(raw) => (Box::new(raw), PLAIN),
+            Opened::Packed(unpacked) => {
+                let name = unpacked.codec().name();
+                (Box::new(unpacked), name)
+            }
+            Opened::Foreign(name) => return Err(foreign(name.into())),
+        };
         let mut input = Input {
             path: path.to_path_buf(),
             source,
@@ -46,7 +51,25 @@ impl Input {
             eof: false,
         };
         input.refill()?;
-        Ok(input)
+        match input.inner() {
+            Some(name) if input.is_packed() => Err(foreign(format!("{name} inside {stream}"))),
+            _ => Ok(input),
+        }
+    }
+
+    /// True if the trace is decompressed on the way.
+    pub(super) fn is_packed(&self) -> bool {
+        self.stream != PLAIN
+    }
+
+    /// Names the container that the bytes at hand begin with.
+    fn inner(&self) -> Option<String> {
+        let head = &self.data()[..self.data().len().min(container::HEAD_BYTES)];
+        container::recognise(head).map(|found| match found {
+            Container::Packed(codec) => format!("{} stream", codec.name()),
+            Container::Skippable => "a skippable frame".to_string(),
+            Container::Foreign(name) => name.to_string(),
+        })
     }
 
     /// The trace.
@@ -86,15 +109,15 @@ impl Input {
         Ok(())
     }
 
-    /// Bytes at hand that make up whole lines: up to the last line feed, all of them at the end
-    /// of the trace, none if the first line is longer than the buffer.
+    /// Bytes at hand that make up whole lines: up to the last end of a line, all of them at the
+    /// end of the trace, none if the first line is longer than the buffer.
     pub(super) fn whole_lines(&mut self) -> Result<usize, TraceError> {
-        let whole = last_line_feed(self.data());
+        let whole = line_ends::whole_lines(self.data());
         if whole > 0 {
             return Ok(whole);
         }
         self.refill()?;
-        match last_line_feed(self.data()) {
+        match line_ends::whole_lines(self.data()) {
             0 if self.eof => Ok(self.data().len()),
             whole => Ok(whole),
         }
@@ -103,32 +126,18 @@ impl Input {
     fn failure(&self, source: io::Error) -> TraceError {
         let path = self.path.clone();
         let offset = self.offset + self.end as u64;
-        match source.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                TraceError::Truncated { path, offset, stream: self.stream }
-            }
-            _ => TraceError::Read { path, offset, what: self.stream, source },
+        match unpack::is_truncated(&source) {
+            true => TraceError::Truncated { path, offset, stream: self.stream },
+            false => TraceError::Read { path, offset, what: self.stream, source },
         }
     }
 }
 
-fn last_line_feed(data: &[u8]) -> usize {
-    memchr::memrchr(b'\n', data).map_or(0, |at| at + 1)
-}
-
-fn decompressed(mut file: File) -> io::Result<(Box<dyn Read + Send>, &'static str)> {
-    let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
-    file.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
-    let is_zstd = head == ZSTD_MAGIC;
-    let is_gzip = head.starts_with(&GZIP_MAGIC);
-    let raw: Sniffed = Cursor::new(head).chain(file);
-    if is_zstd {
-        let mut decoder = zstd::Decoder::new(raw)?;
-        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-        Ok((Box::new(decoder), "zstd"))
-    } else if is_gzip {
-        Ok((Box::new(flate2::read::MultiGzDecoder::new(raw)), "gzip"))
-    } else {
-        Ok((Box::new(raw), "plain"))
+/// What to say of a file that cannot be looked at.
+fn failed(path: &Path, source: io::Error) -> TraceError {
+    let path = path.to_path_buf();
+    match unpack::is_truncated(&source) {
+        true => TraceError::Truncated { path, offset: 0, stream: "compressed" },
+        false => TraceError::Open { path, source },
     }
 }

@@ -2,13 +2,18 @@
 
 use std::path::Path;
 
+use super::container;
 use super::csv::{Columns, LCS_HEADER};
 use super::cursor::Cursor;
 use super::error::TraceError;
-use super::format::Format;
+use super::format::{BYTE_ORDER_MARK, Format, Guess, packed_suffix};
 use super::input::Input;
+use super::line_ends::{first_line, is_silent};
 use super::lines::{self, Line};
+use super::raw::Bytes;
 use super::record::{Request, Run, View};
+use super::source;
+use super::unpack::Codec;
 
 /// Requests of a block, about: a block and the pages it names stay in the second-level cache.
 const BLOCK_REQUESTS: usize = 8192;
@@ -21,6 +26,8 @@ const ORACLE_ID: std::ops::Range<usize> = 4..12;
 pub struct TraceReader {
     input: Input,
     format: Format,
+    /// Where nobody named the format.
+    guess: Option<Guess>,
     view: View,
     line: u64,
     columns: Option<Columns>,
@@ -28,24 +35,89 @@ pub struct TraceReader {
 }
 
 impl TraceReader {
-    /// Opens a trace. Without a `format`, the name's suffix or the content tells it.
+    /// Opens a trace. Without a `format`, the name's suffix or the content tells it. A pipe can be
+    /// opened so once; [`TraceFile`](super::TraceFile) reads it more often.
     ///
     /// # Errors
-    /// The file cannot be opened or decompressed, its format is unknown or its header is bad.
+    /// The file cannot be opened or decompressed, is of another kind, its format is unknown or its
+    /// header is bad.
     pub fn open(path: &Path, format: Option<Format>, view: View) -> Result<Self, TraceError> {
-        let input = Input::open(path)?;
+        Self::new(path, Box::new(source::open(path)?), format, view)
+    }
+
+    /// Reads a trace from `source`, which `path` named.
+    pub(super) fn new(
+        path: &Path,
+        source: Bytes,
+        format: Option<Format>,
+        view: View,
+    ) -> Result<Self, TraceError> {
+        let input = Input::new(path, source)?;
         if input.data().is_empty() {
             return Err(TraceError::empty(path));
         }
         let unknown =
             || TraceError::UnknownFormat { path: path.to_path_buf(), known: Format::known() };
-        let detected = format.or_else(|| Format::detect(path, input.data()));
-        let format = detected.ok_or_else(unknown)?;
-        let mut reader = TraceReader { input, format, view, line: 0, columns: None, rest: None };
-        if matches!(format, Format::Csv | Format::LcsCsv) {
-            reader.read_header()?;
-        }
+        let guess = match format {
+            Some(_) => None,
+            None => Some(Format::detect(path, input.data()).ok_or_else(unknown)?),
+        };
+        let format = format.or(guess.map(|guess| guess.format)).ok_or_else(unknown)?;
+        let mut reader =
+            TraceReader { input, format, guess, view, line: 0, columns: None, rest: None };
+        reader.begin().map_err(|error| reader.explained(error))?;
         Ok(reader)
+    }
+
+    /// Reads what stands before the records.
+    fn begin(&mut self) -> Result<(), TraceError> {
+        if self.format.is_binary() {
+            return self.check_binary();
+        }
+        if self.input.data().starts_with(&BYTE_ORDER_MARK) {
+            self.input.consume(BYTE_ORDER_MARK.len());
+        }
+        match self.format {
+            Format::Csv | Format::LcsCsv => self.read_header(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what would be read as numbers for want of a mark: text, and a file whose name says
+    /// that it is compressed when it is not.
+    fn check_binary(&self) -> Result<(), TraceError> {
+        let path = self.input.path().to_path_buf();
+        let data = self.input.data();
+        if container::is_text(&data[..data.len().min(container::HEAD_BYTES)]) {
+            return Err(TraceError::NotBinary { path, format: self.format });
+        }
+        match packed_suffix(self.input.path()) {
+            Some(suffix) if !self.input.is_packed() => {
+                let (suffix, known) = (suffix.to_string(), Codec::ALL.map(Codec::name).join(", "));
+                Err(TraceError::NotPacked { path, suffix, known })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the format to an error of its form, if it was guessed.
+    fn explained(&self, error: TraceError) -> TraceError {
+        let is_of_form = matches!(
+            error,
+            TraceError::Line { .. }
+                | TraceError::Partial { .. }
+                | TraceError::NotBinary { .. }
+                | TraceError::Empty { .. }
+        );
+        match self.guess {
+            Some(guess) if is_of_form => TraceError::Guessed { error: Box::new(error), guess },
+            _ => error,
+        }
+    }
+
+    /// What to say of a trace that turned out to hold no request.
+    pub fn no_requests(&self) -> TraceError {
+        self.explained(TraceError::empty(self.input.path()))
     }
 
     /// The trace's format.
@@ -63,6 +135,10 @@ impl TraceReader {
     /// # Errors
     /// The trace is truncated or corrupt; nothing after the error is to be trusted.
     pub fn read_block(&mut self, block: &mut Vec<Request>) -> Result<bool, TraceError> {
+        self.fill(block).map_err(|error| self.explained(error))
+    }
+
+    fn fill(&mut self, block: &mut Vec<Request>) -> Result<bool, TraceError> {
         block.clear();
         self.expand_rest(block);
         while block.len() < BLOCK_REQUESTS {
@@ -85,21 +161,27 @@ impl TraceReader {
         Ok(!block.is_empty())
     }
 
+    /// Finds the columns in the first line that says something.
     fn read_header(&mut self) -> Result<(), TraceError> {
-        let whole = self.next_lines()?;
-        let text = &self.input.data()[..whole];
-        let header = text.split(|&b| b == b'\n').next().unwrap_or_default();
-        let is_lcs = header.trim_ascii().eq_ignore_ascii_case(LCS_HEADER.as_bytes());
-        let columns = match self.format {
-            Format::LcsCsv if !is_lcs => Err(format!("the header {LCS_HEADER}")),
-            _ => Columns::parse(header),
-        };
-        let columns =
-            columns.map_err(|expected| TraceError::line(self.input.path(), 1, expected, header))?;
-        let consumed = (header.len() + 1).min(whole);
-        self.columns = Some(columns);
-        self.input.consume(consumed);
-        self.line = 1;
+        while self.columns.is_none() {
+            let whole = self.next_lines()?;
+            let mut text = &self.input.data()[..whole];
+            if text.is_empty() {
+                return Err(TraceError::empty(self.input.path()));
+            }
+            while !text.is_empty() && self.columns.is_none() {
+                let (line, rest) = first_line(text);
+                self.line += 1;
+                if !is_silent(line) {
+                    let columns = columns(self.format, line);
+                    let wrong = |e| TraceError::line(self.input.path(), self.line, e, line);
+                    self.columns = Some(columns.map_err(wrong)?);
+                }
+                text = rest;
+            }
+            let consumed = whole - text.len();
+            self.input.consume(consumed);
+        }
         Ok(())
     }
 
@@ -144,16 +226,16 @@ impl TraceReader {
         let columns = self.columns.as_ref().expect("the header was read when the trace was opened");
         let mut text = &self.input.data()[..whole];
         while !text.is_empty() && block.len() < BLOCK_REQUESTS {
-            let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
+            let (line, rest) = first_line(text);
             self.line += 1;
-            match columns.read(&text[..end], self.view) {
+            match columns.read(line, self.view) {
                 Ok(Some(run)) => self.rest = expand(run, block),
                 Ok(None) => {}
                 Err(expected) => {
                     return Err(TraceError::line(self.input.path(), self.line, expected, text));
                 }
             }
-            text = &text[(end + 1).min(text.len())..];
+            text = rest;
         }
         let consumed = whole - text.len();
         self.input.consume(consumed);
@@ -189,6 +271,14 @@ impl TraceReader {
     }
 }
 
+fn columns(format: Format, header: &[u8]) -> Result<Columns, String> {
+    let is_lcs = header.trim_ascii().eq_ignore_ascii_case(LCS_HEADER.as_bytes());
+    match format {
+        Format::LcsCsv if !is_lcs => Err(format!("the header {LCS_HEADER}")),
+        _ => Columns::parse(header),
+    }
+}
+
 fn u32_id(record: &[u8; U32_BYTES]) -> u64 {
     u32::from_le_bytes(*record).into()
 }
@@ -203,6 +293,7 @@ fn expand(run: Run, block: &mut Vec<Request>) -> Option<Run> {
     let room = (BLOCK_REQUESTS - block.len()) as u64;
     let nr = run.nr.min(room);
     let write = run.write;
-    block.extend((run.first..run.first + nr).map(|page| Request { page, write }));
+    // The last page may be 2^64 - 1: there is no number behind it.
+    block.extend((0..nr).map(|at| Request { page: run.first + at, write }));
     (nr < run.nr).then(|| Run { first: run.first + nr, nr: run.nr - nr, write })
 }

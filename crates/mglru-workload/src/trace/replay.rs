@@ -4,13 +4,12 @@
 //! Opening reads the trace once: its counts size the file, and a damaged trace is refused before
 //! the run. The run reads it again as a stream.
 
-use std::path::PathBuf;
-
 use super::dense::{Numbering, Summary};
 use super::error::TraceError;
 use super::format::{Format, trace_name};
 use super::reader::TraceReader;
 use super::record::{PAGE_SHIFT, Request, View};
+use super::source::TraceFile;
 use crate::op::{
     FileSpec, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskId, TaskSpec, Workload,
 };
@@ -30,10 +29,10 @@ pub enum Access {
 }
 
 /// A trace and how to replay it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TraceSpec {
     /// The trace.
-    pub path: PathBuf,
+    pub file: TraceFile,
     /// Its format; told from name or content where absent.
     pub format: Option<Format>,
     /// What counts as a request; [`View::Pages`] for page caches.
@@ -63,13 +62,13 @@ pub struct TraceWorkload {
 }
 
 impl TraceWorkload {
-    /// Reads the trace once for its counts and opens it again for the run.
+    /// Reads the trace once for its counts and starts again for the run.
     ///
     /// # Errors
     /// The trace is missing, truncated, corrupt or empty, or its pages do not fit into a file
     /// (2^51 pages) or, mapped, into a region (2^32 - 1 pages).
     pub fn open(spec: TraceSpec) -> Result<Self, TraceError> {
-        let reader = || TraceReader::open(&spec.path, spec.format, spec.view);
+        let reader = || spec.file.reader(spec.format, spec.view);
         let summary = Summary::of(reader()?)?;
         let last = if spec.dense { u64::from(summary.unique) - 1 } else { summary.highest };
         let limit = match spec.access {
@@ -77,7 +76,8 @@ impl TraceWorkload {
             Access::Mmap => u64::from(u32::MAX),
         };
         if last >= limit {
-            return Err(TraceError::too_large(&spec.path, "pages in one file", limit));
+            let what = "pages in one file (dense = true leaves no holes)";
+            return Err(TraceError::too_large(spec.file.path(), what, limit));
         }
         Ok(TraceWorkload {
             reader: reader()?,
@@ -134,7 +134,7 @@ impl TraceWorkload {
 
     fn changed(&self) -> TraceError {
         TraceError::Changed {
-            path: self.spec.path.clone(),
+            path: self.spec.file.path().to_path_buf(),
             at: self.served,
             expected: self.summary.requests,
         }
@@ -161,7 +161,7 @@ impl Workload for TraceWorkload {
         Layout {
             groups: vec![GroupSpec { name: self.spec.group.clone(), parent: None }],
             files: vec![FileSpec {
-                name: trace_name(&self.spec.path),
+                name: trace_name(self.spec.file.path()),
                 bytes: self.pages << PAGE_SHIFT,
             }],
             regions: mapped.then(|| self.region()).into_iter().collect(),
