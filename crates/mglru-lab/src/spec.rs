@@ -3,8 +3,10 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::sync::Arc;
 
+use mglru_workload::trace::is_pipe;
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
@@ -174,6 +176,10 @@ fn paths(named: Option<&Value>) -> Vec<String> {
 }
 
 fn content(key: &str, path: &str) -> Result<String, KeyError> {
+    if is_pipe(Path::new(path)) {
+        let problem = "can be read once, and a plan reads it for every run: save it as a file";
+        return Err(KeyError::value(key, path, problem));
+    }
     let unreadable = |e| KeyError::key(key, format!("{path}: {e}"));
     let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(unreadable)?);
     let mut digest = Sha256::new();

@@ -13,6 +13,10 @@ mod format;
 mod input;
 mod line_ends;
 mod lines;
+#[cfg(test)]
+mod mutation_tests;
+#[cfg(test)]
+mod packed_tests;
 mod raw;
 mod reader;
 mod record;

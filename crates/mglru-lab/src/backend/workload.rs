@@ -4,7 +4,6 @@
 use mglru_sim::Outcome;
 use mglru_sim::spec::{PAGE_SIZE, Size};
 use mglru_workload::spec::TraceSource;
-use mglru_workload::trace::is_pipe;
 use mglru_workload::{Workload, WorkloadError, WorkloadSpec};
 use toml::{Table, Value};
 
@@ -100,11 +99,6 @@ impl Source {
 
 impl Known {
     fn read(source: &TraceSource, cache: Option<Capacity>) -> Result<Self, KeyError> {
-        // A plan can be repeated, and its records are kept by what it says.
-        if is_pipe(&source.path) {
-            let problem = "can be read once, and a plan reads its trace for every run: save it";
-            return Err(KeyError::value("path", source.path.display(), problem));
-        }
         let opened = source.open().map_err(|error| match error {
             WorkloadError::Trace(e) if e.doubts_format() => {
                 KeyError::key("path", format!("{e}; workload.format = NAME chooses"))

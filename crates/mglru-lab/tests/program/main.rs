@@ -11,6 +11,7 @@ mod refusals;
 mod steer;
 mod teaching;
 mod trace_plan;
+mod traces;
 
 use std::process::{Command, Stdio};
 

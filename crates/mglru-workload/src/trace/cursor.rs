@@ -68,8 +68,7 @@ impl<'a> Cursor<'a> {
         self.at += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     }
 
-    /// True before the prefix of a hexadecimal number.
-    pub(super) fn is_hex(&self) -> bool {
+    fn is_hex(&self) -> bool {
         let prefix = self.text.get(self.at..self.at + 2);
         prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"0x"))
     }
@@ -88,18 +87,19 @@ impl<'a> Cursor<'a> {
         self.digits(10)
     }
 
-    /// A hexadecimal number below 2^64, without prefix.
-    pub(super) fn hex(&mut self) -> Option<u64> {
+    /// A hexadecimal number below 2^64 behind its prefix `0x`.
+    #[inline]
+    pub(super) fn hexadecimal(&mut self) -> Option<u64> {
+        if !self.is_hex() {
+            return None;
+        }
+        self.at += 2;
         self.digits(16)
     }
 
     /// A number, decimal or hexadecimal with `0x`.
     pub(super) fn number(&mut self) -> Option<u64> {
-        if self.is_hex() {
-            self.at += 2;
-            return self.hex();
-        }
-        self.decimal()
+        if self.is_hex() { self.hexadecimal() } else { self.decimal() }
     }
 
     fn digits(&mut self, radix: u32) -> Option<u64> {

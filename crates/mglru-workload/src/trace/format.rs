@@ -95,6 +95,7 @@ impl Format {
 
     /// Tells the format by the file's suffix (`x.trc.zst`) or else by its first bytes.
     pub(super) fn detect(path: &Path, head: &[u8]) -> Option<Guess> {
+        let head = head.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(head);
         let inner = bare_name(path);
         let suffix = inner.extension().map(|s| s.to_string_lossy().to_ascii_lowercase());
         let suffix = suffix.as_deref().unwrap_or_default();
@@ -102,7 +103,10 @@ impl Format {
         let by_name = by_name.map(|&(_, format)| Guess { format, by: "name" });
         let by_content = || sniff(head).map(|format| Guess { format, by: "content" });
         let csv = || (suffix == "csv").then_some(Guess { format: Format::Csv, by: "name" });
-        by_name.or_else(by_content).or_else(csv)
+        // A comment that is longer than the head hides what it is about.
+        let is_comment = lines(head).any(|line| line.trim_ascii_start().starts_with(b"#"));
+        let plain = || is_comment.then_some(Guess { format: Format::Plain, by: "content" });
+        by_name.or_else(by_content).or_else(csv).or_else(plain)
     }
 }
 
@@ -170,12 +174,7 @@ pub(super) fn packed_suffix(path: &Path) -> Option<&str> {
 
 /// Tells a text format by its first line that says something.
 fn sniff(head: &[u8]) -> Option<Format> {
-    let head = head.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(head);
-    let mut all = lines(head);
-    let Some(line) = all.find(|line| !is_silent(line)).map(<[u8]>::trim_ascii) else {
-        let has_comment = lines(head).any(|line| !line.trim_ascii().is_empty());
-        return has_comment.then_some(Format::Plain);
-    };
+    let line = lines(head).find(|line| !is_silent(line))?.trim_ascii();
     if line.eq_ignore_ascii_case(LCS_HEADER.as_bytes()) {
         return Some(Format::LcsCsv);
     }
@@ -222,6 +221,7 @@ mod tests {
             assert_eq!(detect(&format!("x.u32.{packed}"), b"1\n"), Some(Format::U32le));
         }
         assert_eq!(detect("x.csv", b"1,2\n"), Some(Format::Csv));
+        assert_eq!(detect("x.csv", b"# a long comment"), Some(Format::Csv));
         assert_eq!(detect("x.oracleGeneral.bin.zst", b""), Some(Format::OracleGeneral));
         assert_eq!(detect("x.csv", b"version,time,op,size,lbn\r\n1,"), Some(Format::LcsCsv));
         assert_eq!(detect("x.csv", b"time,page\n1,2\n"), Some(Format::Csv));

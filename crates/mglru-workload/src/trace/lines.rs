@@ -11,16 +11,17 @@ pub(super) type Line = Result<Option<Run>, &'static str>;
 /// `lirs`: a block number or `*`.
 pub(super) fn lirs(line: &mut Cursor) -> Line {
     const EXPECTED: &str = "one decimal block number below 2^64, *, a blank line or a # comment";
-    line.spaces();
+    if let Some(block) = line.decimal() {
+        return ended(line, Run::one(block, false), EXPECTED);
+    }
+    if line.spaces() {
+        return lirs(line);
+    }
     if line.peek() == Some(b'*') {
         line.bump();
-        return blank(line, EXPECTED);
+        return if line.line_end() { Ok(None) } else { Err(EXPECTED) };
     }
-    match line.decimal() {
-        Some(block) if line.line_end() => Ok(Some(Run::one(block, false))),
-        Some(_) => Err(EXPECTED),
-        None => blank(line, EXPECTED),
-    }
+    blank(line, EXPECTED)
 }
 
 /// `plain`: a number.
@@ -65,8 +66,7 @@ pub(super) fn ucsd(line: &mut Cursor) -> Line {
         _ => return blank(line, EXPECTED),
     };
     line.bump();
-    let is_hex = line.spaces() && line.is_hex();
-    let address = line.number().filter(|_| is_hex).ok_or(EXPECTED)?;
+    let address = line.spaces().then(|| line.hexadecimal()).flatten().ok_or(EXPECTED)?;
     following(line).ok_or(EXPECTED)?;
     ended(line, Run::one(address >> PAGE_SHIFT, write), EXPECTED)
 }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn bad_lines() {
-        for text in ["-1\n", "1 2\n", "x\n", "**\n", "18446744073709551616\n"] {
+        for text in ["-1\n", "1 2\n", "x\n", "**\n", "* # 5\n", "18446744073709551616\n"] {
             assert!(lirs(&mut Cursor::new(text.as_bytes())).is_err(), "{text:?}");
         }
         for text in [

@@ -289,7 +289,12 @@ fn oracle_id(record: &[u8; ORACLE_BYTES]) -> u64 {
 }
 
 /// Appends a run up to the size of a block and returns what is left of it.
+#[inline]
 fn expand(run: Run, block: &mut Vec<Request>) -> Option<Run> {
+    if run.nr == 1 && block.len() < BLOCK_REQUESTS {
+        block.push(Request { page: run.first, write: run.write });
+        return None;
+    }
     let room = (BLOCK_REQUESTS - block.len()) as u64;
     let nr = run.nr.min(room);
     let write = run.write;

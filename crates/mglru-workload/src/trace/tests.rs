@@ -1,17 +1,17 @@
 //! Small traces made by hand, whole and damaged, through the whole reader.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::packed_tests::{PACKS, gzip, zstd};
 use super::*;
 use crate::op::{Op, Workload};
 
 /// A trace file that is gone when the test ends.
-struct File(PathBuf);
+pub(super) struct File(pub(super) PathBuf);
 
 impl File {
-    fn new(name: &str, bytes: impl AsRef<[u8]>) -> Self {
+    pub(super) fn new(name: &str, bytes: impl AsRef<[u8]>) -> Self {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("mglru-{}-{number}", std::process::id()));
@@ -28,7 +28,7 @@ impl Drop for File {
     }
 }
 
-fn read(file: &File, view: View) -> Result<Vec<(u64, bool)>, TraceError> {
+pub(super) fn read(file: &File, view: View) -> Result<Vec<(u64, bool)>, TraceError> {
     let mut reader = TraceReader::open(&file.0, None, view)?;
     let (mut block, mut all) = (Vec::new(), Vec::new());
     while reader.read_block(&mut block)? {
@@ -37,24 +37,14 @@ fn read(file: &File, view: View) -> Result<Vec<(u64, bool)>, TraceError> {
     Ok(all)
 }
 
-fn pages(file: &File) -> Vec<u64> {
+pub(super) fn pages(file: &File) -> Vec<u64> {
     read(file, View::Requests).unwrap().iter().map(|&(page, _)| page).collect()
 }
 
-fn message(file: &File) -> String {
+pub(super) fn message(file: &File) -> String {
     let text = read(file, View::Requests).unwrap_err().to_string();
     assert!(!text.contains('\n') && text.contains(file.0.to_str().unwrap()), "{text:?}");
     text
-}
-
-fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::encode_all(bytes, 1).unwrap()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Numbers of many lengths, enough of them for several buffers.
@@ -94,7 +84,9 @@ fn compression_is_told_by_content_and_blocks_join_seamlessly() {
     let (numbers, text) = many_lines();
     assert_eq!(pages(&File::new("a.trc", &text)), numbers);
     assert_eq!(pages(&File::new("a.trc", zstd(text.as_bytes()))), numbers);
-    assert_eq!(pages(&File::new("a.trc.zst", gzip(text.as_bytes()))), numbers);
+    for (name, pack) in PACKS {
+        assert_eq!(pages(&File::new("a.trc.zst", pack(text.as_bytes()))), numbers, "{name}");
+    }
     let csv = format!("page\n{text}");
     assert_eq!(pages(&File::new("a.csv.gz", gzip(csv.as_bytes()))), numbers);
     let raw: Vec<u8> = numbers.iter().flat_map(|&n| (n as u32).to_le_bytes()).collect();
@@ -102,6 +94,99 @@ fn compression_is_told_by_content_and_blocks_join_seamlessly() {
     let records: Vec<u8> =
         numbers.iter().flat_map(|n| [&[0; 4][..], &n.to_le_bytes(), &[0; 12]].concat()).collect();
     assert_eq!(pages(&File::new("a.oraclegeneral", records)), numbers);
+}
+
+/// The same three requests in every text format.
+const LINES: [(&str, &[&str]); 6] = [
+    ("a.trc", &["5", "7", "5"]),
+    ("a.lis", &["5 1 0 0", "7 1 0 1", "5 1 0 2"]),
+    ("a.addr", &["l 0x5000 1", "s 0x7000 1", "l 0x5008 1"]),
+    ("a", &["5", "0x7", "5"]),
+    ("a.csv", &["page,op", "5,r", "7,w", "5,r"]),
+    ("b.csv", &["version,time,op,size,lbn", "1,0,28,512,5", "1,0,2a,512,7", "1,0,28,512,5"]),
+];
+
+#[test]
+fn comments_marks_blank_lines_and_all_line_ends_are_read() {
+    for (name, lines) in LINES {
+        for end in ["\n", "\r\n", "\r"] {
+            let heads = ["", "\u{feff}", "\u{feff}# a, b\r", "\n\r\n", "# 1 2 3 4\n  # x,y\n\n"];
+            for head in heads {
+                let between = format!("{end}# 9{end}{end} {end}");
+                for text in [lines.join(end), lines.join(&between), lines.join(end) + end] {
+                    let file = File::new(name, format!("{head}{text}"));
+                    assert_eq!(pages(&file), [5, 7, 5], "{name} {head:?} {text:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_are_counted_whatever_ends_them() {
+    for end in ["\n", "\r\n", "\r"] {
+        let good = format!("1{end}").repeat(300_000);
+        let text = message(&File::new("a.trc", format!("\u{feff}{good}# 9{end}{end}x{end}2")));
+        assert!(text.contains("line 300003: expected one") && text.contains("\"x\""), "{text}");
+    }
+    let comments = "# a\n".repeat(100_000);
+    let text = message(&File::new("a.csv", format!("{comments}page\n1\n\nx\n")));
+    assert!(text.contains("line 100004"), "{text}");
+}
+
+#[test]
+fn the_largest_page_counts_on_every_path() {
+    const MOST: u64 = u64::MAX;
+    let files = [
+        File::new("a.trc", "18446744073709551615\n1\n18446744073709551614\n"),
+        File::new("a", "0xffffffffffffffff\n1\n18446744073709551614\n"),
+        File::new("a.lis", "18446744073709551615 1 0 0\n1 1 0 1\n18446744073709551614 1 0 2\n"),
+        File::new("a.csv", "page\n18446744073709551615\n1\n18446744073709551614\n"),
+        File::new("b.csv", "block\n0xffffffffffffffff\n1\n18446744073709551614\n"),
+        File::new("a.oracleGeneral", [MOST, 1, MOST - 1].map(oracle).concat()),
+    ];
+    for file in &files {
+        assert_eq!(pages(file), [MOST, 1, MOST - 1], "{:?}", file.0);
+        assert_eq!(operations(&mut workload(file, Access::Pread, true)).len(), 6, "{:?}", file.0);
+        let summary = Summary::of(TraceReader::open(&file.0, None, View::Requests).unwrap());
+        let expected = Summary { requests: 3, writes: 0, unique: 3, highest: MOST };
+        assert_eq!(summary.unwrap(), expected);
+    }
+    for file in &files[3..] {
+        let by_page = read(file, View::Pages).unwrap();
+        assert_eq!(by_page, [(MOST, false), (1, false), (MOST - 1, false)]);
+    }
+    let run = File::new("a.lis", "18446744073709551606 10 0 0\n");
+    assert_eq!(pages(&run), (MOST - 9..=MOST).collect::<Vec<_>>());
+}
+
+fn oracle(id: u64) -> Vec<u8> {
+    [&[0; 4][..], &id.to_le_bytes(), &[0; 12]].concat()
+}
+
+#[test]
+fn a_pipe_is_read_more_than_once() {
+    let folder = File::new("a.trc", "1\n2\n1\n");
+    let pipe = folder.0.with_file_name("pipe.trc");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(is_pipe(&pipe) && !is_pipe(&folder.0));
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, "7\n8\n7\n".repeat(50_000)).unwrap()
+    });
+    let file = TraceFile::open(&pipe).unwrap();
+    writer.join().unwrap();
+    for _ in 0..2 {
+        let summary = Summary::of(file.reader(None, View::Requests).unwrap()).unwrap();
+        assert_eq!((summary.requests, summary.unique), (150_000, 2));
+    }
+}
+
+#[test]
+fn devices_have_no_end() {
+    let open = |path| TraceReader::open(Path::new(path), Some(Format::U32le), View::Requests);
+    assert!(open("/dev/zero").err().unwrap().to_string().contains("a device"));
+    assert!(open("/dev/null").err().unwrap().to_string().contains("no requests"));
 }
 
 #[test]
@@ -114,7 +199,8 @@ fn a_range_longer_than_a_block_streams() {
 #[test]
 fn truncated_and_corrupt_streams_are_refused() {
     let (_, text) = many_lines();
-    for (packed, stream) in [(zstd(text.as_bytes()), "zstd"), (gzip(text.as_bytes()), "gzip")] {
+    for (stream, pack) in PACKS {
+        let packed = pack(text.as_bytes());
         for cut in [packed.len() / 2, packed.len() - 1] {
             let text = message(&File::new("a.trc", &packed[..cut]));
             assert!(text.contains("truncated") && text.contains(stream), "{text}");
@@ -158,6 +244,11 @@ fn other_bad_input_is_named() {
     assert!(missing.err().unwrap().to_string().starts_with("no/such.trc: "));
     let folder = TraceReader::open(&std::env::temp_dir(), None, View::Requests);
     assert!(folder.is_err());
+    let text = message(&File::new("a.csv", "time,size\n1,2\n"));
+    let guess = "; read as csv (guessed from the content; others: lirs, arc-lis, u32le, lcs-csv,";
+    assert!(text.contains(guess), "{text}");
+    let named = TraceReader::open(&none.0, Some(Format::Csv), View::Requests).err().unwrap();
+    assert!(!named.to_string().contains("guessed") && !named.doubts_format(), "{named}");
     let lcs = File::new("a.csv", "page\n1\n");
     let reader = TraceReader::open(&lcs.0, Some(Format::LcsCsv), View::Requests);
     assert!(reader.err().unwrap().to_string().contains("version,time,op,size,lbn"));

@@ -10,14 +10,11 @@ use super::raw::{Bytes, Raw};
 /// Back references of zstd's long mode may span 2 GiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 /// Bytes of the longest magic number.
-const MAGIC_BYTES: usize = 10;
+const MAGIC_BYTES: usize = XZ_MAGIC.len();
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
-/// What follows `BZh` and the size of a block: a block, or the end of a stream without one.
-const BZIP2_MAGICS: [[u8; 6]; 2] =
-    [[0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90]];
 
 /// A kind of compression that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +48,8 @@ impl Codec {
             Codec::Gzip => head.starts_with(&GZIP_MAGIC),
             Codec::Zstd => head.starts_with(&ZSTD_MAGIC),
             Codec::Xz => is_magic(head, &XZ_MAGIC),
-            Codec::Bzip2 => match head {
-                [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] => {
-                    BZIP2_MAGICS.iter().any(|m| rest.starts_with(m) || m.starts_with(rest))
-                }
-                _ => false,
-            },
+            // The last one is the size of a block.
+            Codec::Bzip2 => matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', ..]),
             Codec::Lz4 => head.starts_with(&LZ4_MAGIC),
         }
     }
