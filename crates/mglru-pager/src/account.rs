@@ -229,6 +229,16 @@ impl Account {
         self.note_peaks();
     }
 
+    /// Charges what reclaim needs to bring usage down, where `memory.max` is exceeded already: a
+    /// lower one would never be reached otherwise.
+    pub fn charge_over(&self, bytes: u64) -> bool {
+        let over = self.usage() > self.get(Setting::Max);
+        if over {
+            self.charge_anyway(bytes);
+        }
+        over
+    }
+
     fn note_peaks(&self) {
         for account in self.ancestry() {
             account.peak.fetch_max(account.usage(), Ordering::Relaxed);

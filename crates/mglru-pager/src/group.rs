@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use mglru::{Counter, MemcgId};
 
@@ -37,6 +38,8 @@ const MAPPING: u64 = 1 << 20;
 const TABLES: u64 = 256;
 /// How often room is made for a mapping: faults may take it.
 const TRIES: u32 = 8;
+/// Who lowers a limit waits so long at most: others want to be answered too.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A limit or protection of a group, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,10 +154,11 @@ impl Group {
     pub fn set_limit(&self, limit: Limit, bytes: Option<u64>) {
         self.account.set(limit.setting(), bytes.unwrap_or(NO_LIMIT));
         self.account.wanted.store(true, std::sync::atomic::Ordering::Release);
-        self.inner.shared.wake.ring();
+        self.inner.shared.wake.summon();
     }
 
-    /// As [`Self::set_limit`], for whoever is not trusted: the root keeps room for the pager.
+    /// As [`Self::set_limit`], for whoever is not trusted: the root keeps room for the pager. As
+    /// the kernel does for a write to the file, reclaims what is over the limit before it returns.
     pub(crate) fn change_limit(&self, limit: Limit, bytes: Option<u64>) -> Result<(), PagerError> {
         let root = self.account.parent().is_none();
         if let Some(got) = bytes.filter(|&n| root && limit == Limit::Max && n < LEAST_MAX) {
@@ -162,7 +166,21 @@ impl Group {
             return Err(PagerError::OutOfRange { what: "memory.max", got, takes });
         }
         self.set_limit(limit, bytes);
+        let lowered = matches!(limit, Limit::Max | Limit::High);
+        if lowered && bytes.is_some_and(|bytes| self.current() > bytes) {
+            self.wait_for(limit.setting())?;
+        }
         Ok(())
+    }
+
+    /// Returns when what is in use fits a limit, or no more can go; or after a while.
+    fn wait_for(&self, limit: Setting) -> Result<(), PagerError> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        self.ask(move |policy, memcg| policy.request_lowered(memcg, limit, reply))?;
+        match answer.recv_timeout(PATIENCE) {
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(PagerError::Stopped),
+            Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
+        }
     }
 
     /// `memory.swappiness`.

@@ -90,6 +90,13 @@ struct Held {
     slack: u64,
 }
 
+impl Held {
+    fn pool(&mut self, bytes: &[u8], raw: bool) -> Option<Stored> {
+        let object = self.pool.put(bytes)?;
+        Some(Stored::Pooled(self.slots.add(Place::Pooled { object, raw }), object.size()))
+    }
+}
+
 impl Swap {
     /// As asked for; without options there is none.
     pub fn new(options: &SwapOptions) -> io::Result<Self> {
@@ -126,27 +133,23 @@ impl Swap {
         if codec::is_zeros(page) { Stored::Zeros } else { self.keep(page, scratch) }
     }
 
-    /// Finds a place for a page, whatever it holds.
+    /// Finds a place for a page, whatever it holds. One that does not compress would take as much
+    /// of the pool as it gives back: it goes to the file, as long as that has room.
     pub fn keep(&self, page: &[u8], scratch: &mut Vec<u8>) -> Stored {
-        let packed = self.codec.pack(page, scratch);
-        let raw = matches!(packed, Packed::Raw);
-        let bytes = match packed {
-            Packed::Small => scratch.as_slice(),
-            Packed::Raw => page,
-        };
+        let raw = matches!(self.codec.pack(page, scratch), Packed::Raw);
         let mut held = self.held();
-        if let Some(object) = held.pool.put(bytes) {
-            let size = object.size();
-            return Stored::Pooled(held.slots.add(Place::Pooled { object, raw }), size);
+        if raw {
+            self.to_file(&mut held, page).or_else(|| held.pool(page, true))
+        } else {
+            held.pool(scratch, false).or_else(|| self.to_file(&mut held, page))
         }
-        match self.file().and_then(|_| held.slots.take_block()) {
-            Some(block) => {
-                let place =
-                    Place::File { block, sum: crc32fast::hash(page), state: slots::Write::Under };
-                Stored::ToWrite(held.slots.add(place))
-            }
-            None => Stored::Full,
-        }
+        .unwrap_or(Stored::Full)
+    }
+
+    fn to_file(&self, held: &mut Held, page: &[u8]) -> Option<Stored> {
+        let block = self.file().and_then(|_| held.slots.take_block())?;
+        let place = Place::File { block, sum: crc32fast::hash(page), state: slots::Write::Under };
+        Some(Stored::ToWrite(held.slots.add(place)))
     }
 
     /// Brings a page back, or says where to read it. The slot stays.

@@ -32,6 +32,8 @@ pub(super) enum Purpose {
     Direct(ChargeRetry),
     /// `memory.reclaim`: answers with the pages reclaimed.
     Requested(SyncSender<u64>),
+    /// A limit was lowered below what is in use: answers once that fits, or nothing more goes.
+    Lowered(ChargeRetry, Setting, SyncSender<()>),
 }
 
 /// A reclaim under way.
@@ -50,12 +52,21 @@ impl Job {
         Self { account, reclaim, purpose, asleep_until: 0, written: 0 }
     }
 
+    /// Does a caller wait for its answer?
     fn is_requested(&self) -> bool {
-        matches!(self.purpose, Purpose::Requested(_))
+        matches!(self.purpose, Purpose::Requested(_) | Purpose::Lowered(..))
+    }
+
+    /// While a limit is exceeded somebody waits.
+    fn is_over_limit(&self) -> bool {
+        self.account.usage() > self.account.get(Setting::Max)
     }
 
     fn has_room(&self) -> bool {
-        self.account.room() >= PAGE_COST
+        match self.purpose {
+            Purpose::Lowered(_, limit, _) => self.account.usage() <= self.account.get(limit),
+            _ => self.account.room() >= PAGE_COST,
+        }
     }
 
     /// Pages that may be written at a time. Who waits for room takes clean pages from further on
@@ -63,7 +74,7 @@ impl Job {
     fn wanted(&self) -> u64 {
         match self.purpose {
             Purpose::Requested(_) => GOAL,
-            Purpose::Direct(_) => MOST_WRITTEN,
+            Purpose::Direct(_) | Purpose::Lowered(..) => MOST_WRITTEN,
             Purpose::Background => {
                 let over = self.account.usage().saturating_sub(self.account.background_until());
                 over.div_ceil(PAGE_COST).min(MOST_WRITTEN)
@@ -108,6 +119,19 @@ impl Policy {
             asleep_until: 0,
             written: 0,
         });
+    }
+
+    /// Reclaims down to a limit that was lowered, as the kernel does for who writes it.
+    pub(crate) fn request_lowered(
+        &mut self,
+        memcg: MemcgId,
+        limit: Setting,
+        reply: SyncSender<()>,
+    ) {
+        self.mark_all_ran();
+        let account = self.account(memcg).clone();
+        let purpose = Purpose::Lowered(ChargeRetry::default(), limit, reply);
+        self.jobs.push(Job::new(account, purpose));
     }
 
     /// Starts a job for each group that wants one.
@@ -161,15 +185,17 @@ impl Policy {
         }
     }
 
-    /// What nobody waits for leaves the processor to whoever wants it.
+    /// What nobody waits for leaves the processor to whoever wants it; what brings usage below a
+    /// limit that is exceeded goes first.
     pub(super) fn give_way(&mut self) {
+        self.courtesy.go_ahead(self.jobs.iter().any(Job::is_over_limit));
         if self.is_waited_for() || self.courtesy.step_back() && self.is_waited_for() {
             self.courtesy.step_up();
         }
     }
 
     fn is_waited_for(&self) -> bool {
-        let asked = |job: &Job| !matches!(job.purpose, Purpose::Background);
+        let asked = |job: &Job| !matches!(job.purpose, Purpose::Background) || job.is_over_limit();
         let starved = |attached: &Attached| attached.arena.starved.load(Ordering::Acquire);
         self.jobs.iter().any(asked)
             || !self.flushes.is_empty()
@@ -196,7 +222,8 @@ impl Policy {
 
     /// One step. True when the job is over.
     fn step_job(&mut self, job: &mut Job) -> bool {
-        if job.waits_for_writes(self.pages_leaving(&job.account)) {
+        let leaving = self.pages_leaving(&job.account);
+        if self.world.writer.is_swap_busy(&job.account) || job.waits_for_writes(leaving) {
             job.asleep_until = self.world.clock.now() + WRITES;
             return false;
         }
@@ -242,11 +269,11 @@ impl Policy {
                 reclaimed == 0 && !heaps || job.account.usage() <= job.account.background_until()
             }
             // A write that ends may make room: that is no fruitless call.
-            Purpose::Direct(_) if heaps => {
+            Purpose::Direct(_) | Purpose::Lowered(..) if heaps => {
                 job.asleep_until = self.world.clock.now() + 100_000;
                 false
             }
-            Purpose::Direct(_) if !room && self.world.writer.is_busy() => {
+            Purpose::Direct(_) | Purpose::Lowered(..) if !room && self.world.writer.is_busy() => {
                 job.asleep_until = self.world.clock.now() + 10_000_000;
                 false
             }
@@ -256,6 +283,17 @@ impl Policy {
                 RetryStep::Oom => {
                     self.out_of_memory(&job.account);
                     true
+                }
+            },
+            Purpose::Lowered(retry, limit, reply) => match retry.next(reclaimed, room) {
+                RetryStep::Reclaim => false,
+                step => {
+                    if step == RetryStep::Oom && *limit == Setting::Max {
+                        self.out_of_memory(&job.account);
+                    }
+                    // Who asked may have given up: what could go is gone all the same.
+                    let _ = reply.send(());
+                    return true;
                 }
             },
         };

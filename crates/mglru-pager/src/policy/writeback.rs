@@ -13,7 +13,7 @@ use mglru::folio::Bit;
 use super::Policy;
 use super::evict::unlock;
 use super::world::World;
-use crate::account::Account;
+use crate::account::{Account, Setting};
 use crate::arena::{Arena, Backing};
 use crate::pages::{Presence, Slot};
 use crate::swap::SwapFile;
@@ -21,7 +21,13 @@ use crate::sys::PAGE;
 use crate::sys::ring::{BufferId, Ring};
 
 /// Writes under way at once.
-const DEPTH: u16 = 32;
+const DEPTH: u16 = 256;
+/// Of these, to swap, when reclaim goes on: what it packs while no buffer is free was for nothing.
+const TO_SWAP: usize = 32;
+/// As [`TO_SWAP`] while a limit is exceeded: where others compute, each wait is long.
+const TO_SWAP_OVER: usize = 160;
+/// What is on its way to swap takes less than this part of a limit.
+const SHARE: u64 = 64;
 /// Of these, if nobody waits for them: reads of faults wait behind them in the disk's queue.
 const UNASKED: usize = 8;
 /// Pages of one write at most.
@@ -59,6 +65,8 @@ pub(super) struct Writer {
     /// Who pays for its buffers.
     payer: Arc<Account>,
     writing: Vec<Option<Writing>>,
+    /// Of these, to swap.
+    to_swap: usize,
     number: u64,
 }
 
@@ -81,7 +89,7 @@ pub(super) enum Started {
 impl Writer {
     pub(super) fn new(payer: Arc<Account>) -> io::Result<Self> {
         let ring = Ring::new(DEPTH, WRITE_BUFFER as usize)?;
-        Ok(Self { ring, payer, writing: vec![None; usize::from(DEPTH)], number: 0 })
+        Ok(Self { ring, payer, writing: vec![None; usize::from(DEPTH)], to_swap: 0, number: 0 })
     }
 
     pub(super) fn submit(&mut self) {
@@ -129,17 +137,29 @@ impl Writer {
         leaving.map(|w| (w.arena, w.nr_pages.into()))
     }
 
+    /// Reclaim for this group had better wait for writes to swap.
+    pub(super) fn is_swap_busy(&self, account: &Account) -> bool {
+        let max = account.get(Setting::Max);
+        let most = match account.usage() > max {
+            true => ((max / SHARE) as usize / PAGE).clamp(TO_SWAP, TO_SWAP_OVER),
+            false => TO_SWAP,
+        };
+        self.to_swap > most
+    }
+
     /// Writes under way that nobody waits for. A flush does not hold reclaim's up.
     fn unasked(&self) -> usize {
         self.writing.iter().flatten().filter(|w| w.why != Why::Flush).count()
     }
 
     fn take_buffer(&mut self, len: usize) -> Option<BufferId> {
-        self.ring.take(len, |bytes| self.payer.try_charge(bytes).is_ok())
+        let payer = &self.payer;
+        self.ring.take(len, |bytes| payer.try_charge(bytes).is_ok() || payer.charge_over(bytes))
     }
 
     fn queue(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, what: Writing, offset: u64) {
         self.number += 1;
+        self.to_swap += usize::from(what.slot.is_some());
         self.writing[buffer.index()] = Some(Writing { number: self.number, ..what });
         self.ring.write(fd, buffer, what.nr_pages as usize * PAGE, offset);
     }
@@ -273,6 +293,7 @@ impl Policy {
             any = true;
             let writing = self.world.writer.writing[finished.buffer.index()].take();
             let writing = writing.expect("a write was under way");
+            self.world.writer.to_swap -= usize::from(writing.slot.is_some());
             self.world.writer.ring.give_back(finished.buffer);
             let whole = writing.nr_pages as usize * PAGE;
             let short = || io::Error::from_raw_os_error(libc::EIO);

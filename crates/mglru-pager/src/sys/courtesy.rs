@@ -14,6 +14,9 @@ use super::{checked, thread};
 /// Threads of the process that can step back at a time.
 const THREADS: usize = 64;
 
+/// The nice value of a thread that goes ahead.
+const AHEAD: libc::c_int = -10;
+
 /// Those that have: the process in the upper half, lest a child speaks for its parent, and the
 /// thread; or 0.
 static BACK: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
@@ -23,12 +26,14 @@ static BACK: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
 pub struct Courtesy {
     possible: bool,
     place: Option<&'static AtomicU64>,
+    /// The thread's nice value before it went ahead of others.
+    nice: Option<libc::c_int>,
 }
 
 impl Courtesy {
     /// Of a thread that has not stepped back. Starts another to see whether it could.
     pub fn new() -> Self {
-        Self { possible: is_possible(), place: None }
+        Self { possible: is_possible(), place: None, nice: None }
     }
 
     /// The calling thread gives way from now on, if it could come back. True: it did not before,
@@ -58,6 +63,23 @@ impl Courtesy {
         }
     }
 
+    /// The calling thread goes ahead of others, if it may, or is as before: where each processor
+    /// computes, each time that it sleeps costs it several of their slices.
+    pub fn go_ahead(&mut self, ahead: bool) {
+        match (self.nice, ahead) {
+            (None, true) => {
+                let before = nice();
+                // Without CAP_SYS_NICE it stays as it is.
+                self.nice = set_nice(before.min(AHEAD)).is_ok().then_some(before);
+            }
+            (Some(before), false) => {
+                let _ = set_nice(before);
+                self.nice = None;
+            }
+            _ => {}
+        }
+    }
+
     fn is_back(&self) -> bool {
         let own = u64::from(thread_id());
         self.place.is_some_and(|place| place.load(Ordering::SeqCst) & u64::from(u32::MAX) == own)
@@ -67,6 +89,7 @@ impl Courtesy {
 impl Drop for Courtesy {
     fn drop(&mut self) {
         self.step_up();
+        self.go_ahead(false);
     }
 }
 
@@ -124,6 +147,16 @@ fn thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
+fn nice() -> libc::c_int {
+    // SAFETY: takes numbers. An error is a value as well; the calling thread's is always known.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, thread_id()) }
+}
+
+fn set_nice(nice: libc::c_int) -> io::Result<()> {
+    // SAFETY: takes numbers.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, thread_id(), nice) }).map(drop)
+}
+
 fn set_policy(thread: u32, policy: libc::c_int) -> io::Result<()> {
     let none = libc::sched_param { sched_priority: 0 };
     // SAFETY: the structure outlives the call.
@@ -156,6 +189,20 @@ mod tests {
         step_back(&mut courtesy);
         drop(courtesy);
         assert!(is_ordinary());
+    }
+
+    #[test]
+    fn a_thread_that_may_goes_ahead_and_comes_back() {
+        let (before, mut courtesy) = (nice(), Courtesy::new());
+        courtesy.go_ahead(true);
+        courtesy.go_ahead(true);
+        let may = nice() == AHEAD.min(before);
+        assert!(may || nice() == before);
+        courtesy.go_ahead(false);
+        assert_eq!(nice(), before);
+        if !may {
+            println!("skipped: this process may not raise its priority");
+        }
     }
 
     #[test]
