@@ -12,6 +12,7 @@ use crate::children::ForkPolicy;
 use crate::engine::FaultEngine;
 use crate::pager::LEAST_MAX;
 use crate::probe::probe;
+use crate::swap;
 
 /// `memory.max` of the program, bytes.
 pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";
@@ -31,6 +32,8 @@ pub const ENV_SHARED_FILES: &str = "MGLRU_SHARED_FILES";
 pub const ENV_SWAP: &str = "MGLRU_SWAP";
 /// Where the swap file is; /var/tmp unless set.
 pub const ENV_SWAP_DIR: &str = "MGLRU_SWAP_DIR";
+/// What [`ENV_SWAP_DIR`] is unless set.
+pub const SWAP_DIR: &str = "/var/tmp";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 
@@ -72,6 +75,9 @@ pub enum LaunchError {
     /// The budget does not hold the pager itself.
     #[error("memory.max: {0} bytes, but the least is {LEAST_MAX}")]
     TooSmall(u64),
+    /// The swap file cannot be made there.
+    #[error("swap file in {0}: {1}")]
+    Swap(PathBuf, io::Error),
     /// The library that does it is missing.
     #[error("{0}")]
     NoLibrary(String),
@@ -117,6 +123,7 @@ impl Launch {
         }
         let path = find(program)?;
         check(&path)?;
+        let swap_dir = self.swap_folder()?;
         let mut command = Command::new(&path);
         let before = std::env::var("LD_PRELOAD").unwrap_or_default();
         let malloc = self.heap.and_then(|_| malloc()).unwrap_or_default();
@@ -136,10 +143,22 @@ impl Launch {
         if let Some(fork) = self.heap {
             command.env(ENV_FORK, fork.name());
         }
-        for (name, folder) in [(ENV_SWAP_DIR, &self.swap_dir), (ENV_CONTROL, &self.control)] {
+        for (name, folder) in [(ENV_SWAP_DIR, &swap_dir), (ENV_CONTROL, &self.control)] {
             folder.as_ref().map(|folder| command.env(name, folder));
         }
         Ok(command)
+    }
+}
+
+impl Launch {
+    /// Where the swap file is to be, wherever the program goes meanwhile; `None`: there is none.
+    fn swap_folder(&self) -> Result<Option<PathBuf>, LaunchError> {
+        let Some(bytes) = self.swap.filter(|&bytes| bytes > 0) else { return Ok(None) };
+        let folder = self.swap_dir.as_deref().unwrap_or(Path::new(SWAP_DIR));
+        let refused = |error| LaunchError::Swap(folder.into(), error);
+        let absolute = std::path::absolute(folder).map_err(refused)?;
+        swap::check(&absolute, bytes).map_err(refused)?;
+        Ok(Some(absolute))
     }
 }
 

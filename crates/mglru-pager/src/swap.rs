@@ -8,7 +8,7 @@ mod slots;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard};
 
 pub use codec::Codec;
 use codec::Packed;
@@ -20,7 +20,8 @@ use crate::pages::Slot;
 use crate::sys::{PAGE, courtesy, raw};
 
 mod file;
-pub use file::SwapFile;
+use file::LazyFile;
+pub use file::{SwapFile, check};
 
 /// What swap there is.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +30,8 @@ pub struct SwapOptions {
     pub codec: Codec,
     /// Bytes the compressed pool may take; it is charged to the groups whose pages it holds.
     pub pool_bytes: u64,
-    /// A file for what finds no room in the pool, and its size in bytes.
+    /// The folder of a file for what finds no room in the pool, and its size in bytes. The file
+    /// has no name, and is made when the first page is to go there.
     pub file: Option<(std::path::PathBuf, u64)>,
 }
 
@@ -53,25 +55,6 @@ pub enum Loaded {
     Content,
     /// It must be read from the file, at this offset.
     ToRead(u64),
-}
-
-/// The file, made when the first page is to go there; `None` inside: that failed.
-#[derive(Debug)]
-struct LazyFile {
-    path: std::path::PathBuf,
-    bytes: u64,
-    made: OnceLock<Option<SwapFile>>,
-}
-
-impl LazyFile {
-    fn get(&self) -> Option<&SwapFile> {
-        let make = || SwapFile::create(&self.path, self.bytes).inspect_err(|error| self.say(error));
-        self.made.get_or_init(|| make().ok()).as_ref()
-    }
-
-    fn say(&self, error: &io::Error) {
-        raw::say(&format!("swap file {}: {error}", self.path.display()));
-    }
 }
 
 /// Swap space.
@@ -102,7 +85,7 @@ impl Swap {
     pub fn new(options: &SwapOptions) -> io::Result<Self> {
         let blocks = options.file.as_ref().map_or(Ok(0), |(_, bytes)| file::blocks(*bytes))?;
         let file = options.file.clone();
-        let file = file.map(|(path, bytes)| LazyFile { path, bytes, made: OnceLock::new() });
+        let file = file.map(|(folder, bytes)| LazyFile::new(folder, bytes));
         let pool = Pool::new(options.pool_bytes as usize)?;
         let held = Mutex::new(Held { slots: Slots::new(blocks), pool, slack: 0 });
         Ok(Self { codec: options.codec, file, held })
@@ -111,6 +94,21 @@ impl Swap {
     /// The file that overflows go to.
     pub fn file(&self) -> Option<&SwapFile> {
         self.file.as_ref().and_then(LazyFile::get)
+    }
+
+    /// A write to the file failed.
+    pub fn note_error(&self, error: &io::Error) {
+        self.file.iter().for_each(|file| file.note(error));
+    }
+
+    /// May it be that it takes no more pages? The pool counts as if nothing compressed.
+    pub fn is_full(&self) -> bool {
+        self.free_pages() == 0 || self.file.as_ref().is_some_and(LazyFile::has_failed)
+    }
+
+    /// Why it takes no more pages.
+    pub fn why_full(&self) -> String {
+        self.file.as_ref().map_or_else(|| "there is no swap file".into(), LazyFile::why_full)
     }
 
     /// Pages it may still take, at least: the pool counts as if nothing compressed.
@@ -276,9 +274,9 @@ impl SwapOptions {
         Self { pool_bytes, ..Self::default() }
     }
 
-    /// With a file behind it.
-    pub fn with_file(mut self, path: &Path, bytes: u64) -> Self {
-        self.file = Some((path.to_path_buf(), bytes));
+    /// With a file of `bytes` in a folder behind it.
+    pub fn with_file_in(mut self, folder: &Path, bytes: u64) -> Self {
+        self.file = Some((folder.to_path_buf(), bytes));
         self
     }
 }
@@ -345,18 +343,27 @@ mod tests {
         assert_eq!(swap.free(slot), Some(size));
     }
 
+    /// Of which `size` bytes do not compress.
+    fn part(seed: u32, size: usize) -> Vec<u8> {
+        let mut page = noise(seed);
+        page[size..].fill(0);
+        page
+    }
+
     #[test]
     fn a_full_pool_overflows_to_the_file_and_then_refuses() {
         let dir = tempfile::tempdir().unwrap();
-        let options = SwapOptions::in_memory(16 << 10).with_file(&dir.path().join("s"), 8192);
+        let options = SwapOptions::in_memory(16 << 10).with_file_in(dir.path(), 8192);
         let swap = Swap::new(&options).unwrap();
         let mut scratch = Vec::new();
-        let first = swap.store(&noise(1), &mut scratch);
-        for n in 2..5 {
-            pooled(swap.store(&noise(n), &mut scratch));
+        let (first, size) = pooled(swap.store(&part(1, 3000), &mut scratch));
+        assert!(size < 3300, "five to a chunk: {size}");
+        for n in 2..6 {
+            pooled(swap.store(&part(n, 3000), &mut scratch));
         }
-        let Stored::ToWrite(slot) = swap.store(&noise(5), &mut scratch) else { panic!("to file") };
-        swap.check(slot, &noise(5)).unwrap();
+        let last = part(6, 3000);
+        let Stored::ToWrite(slot) = swap.store(&last, &mut scratch) else { panic!("to file") };
+        swap.check(slot, &last).unwrap();
         let error = |page: &[u8]| swap.check(slot, page).unwrap_err().to_string();
         assert!(error(&noise(6)).ends_with("(its write is not over)"));
         swap.written(slot);
@@ -368,14 +375,25 @@ mod tests {
         let Stored::ToWrite(other) = swap.store(&noise(6), &mut scratch) else { panic!("to file") };
         assert_ne!(swap.offset(slot), swap.offset(other));
         assert_eq!(swap.store(&noise(7), &mut scratch), Stored::Full);
-        assert_eq!(swap.free(pooled(first).0), Some(PAGE as u64));
-        pooled(swap.store(&noise(8), &mut scratch));
+        assert!(swap.why_full().ends_with("is full (8192 bytes)"));
+        assert_eq!(swap.free(first), Some(size));
+        pooled(swap.store(&part(8, 3000), &mut scratch));
+    }
+
+    #[test]
+    fn what_does_not_compress_takes_no_room_of_the_pool_while_the_file_has_some() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SwapOptions::in_memory(16 << 10).with_file_in(dir.path(), 4096);
+        let swap = Swap::new(&options).unwrap();
+        let mut scratch = Vec::new();
+        let Stored::ToWrite(_) = swap.store(&noise(1), &mut scratch) else { panic!("to file") };
+        assert_eq!(pooled(swap.store(&noise(2), &mut scratch)).1, PAGE as u64);
     }
 
     #[test]
     fn a_block_is_not_given_away_while_it_is_written() {
         let dir = tempfile::tempdir().unwrap();
-        let options = SwapOptions::in_memory(0).with_file(&dir.path().join("s"), 4096);
+        let options = SwapOptions::in_memory(0).with_file_in(dir.path(), 4096);
         let swap = Swap::new(&options).unwrap();
         let mut scratch = Vec::new();
         let Stored::ToWrite(slot) = swap.store(&noise(1), &mut scratch) else { panic!() };

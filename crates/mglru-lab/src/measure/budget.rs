@@ -38,8 +38,7 @@ fn with(settings: &Settings, threads: usize) -> Result<Finding, Error> {
 fn peak(settings: &Settings, threads: usize) -> Result<usize, Error> {
     let before = private();
     // What hardly packs cannot stay in memory.
-    let name = format!("mglru-budget-{}", std::process::id());
-    let swap = SwapOptions::in_memory(MAX as u64 / 4).with_file(&settings.dir.join(name), 1 << 30);
+    let swap = SwapOptions::in_memory(MAX as u64 / 4).with_file_in(&settings.dir, 1 << 30);
     let pager = PagerOptions::new().memory_max(MAX as u64).swap(swap);
     let pager = pager.open().map_err(failed("budget"))?;
     let anon = pager.root().share_anon(LEN / 2).map_err(failed("budget"))?;

@@ -100,8 +100,7 @@ fn end_forking(child: Child) -> Result<(u64, u64), Error> {
 
 /// Pages checked and wrong, of the file and of anonymous memory.
 fn mappings(settings: &Settings, long: Duration) -> Result<[(u64, u64); 2], Error> {
-    let swap = SwapOptions::in_memory(MAX as u64 / 8)
-        .with_file(&settings.dir.join(format!("mglru-soak-{}", std::process::id())), 1 << 30);
+    let swap = SwapOptions::in_memory(MAX as u64 / 8).with_file_in(&settings.dir, 1 << 30);
     let pager = PagerOptions::new().memory_max(MAX as u64).swap(swap);
     let pager = pager.open().map_err(failed("soak"))?;
     let groups = [group(&pager, "file")?, group(&pager, "anon")?];

@@ -33,7 +33,7 @@ typedef struct mglru_options {
     uint64_t memory_high;     /* from here on pages are reclaimed in the background */
     uint64_t swap_pool;       /* bytes of compressed anonymous pages in memory */
     uint64_t swap_file_bytes; /* what finds no room there goes to a file */
-    const char *swap_file;    /* its path; NULL: none */
+    const char *swap_folder;  /* where it is, without a name; NULL: none */
     uint32_t codec;           /* MGLRU_LZ4 or MGLRU_ZSTD */
     uint32_t reserved;        /* 0 */
 } mglru_options;

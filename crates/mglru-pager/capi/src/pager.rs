@@ -16,7 +16,7 @@ pub struct Options {
     memory_high: u64,
     swap_pool: u64,
     swap_file_bytes: u64,
-    swap_file: *const c_char,
+    swap_folder: *const c_char,
     codec: u32,
     reserved: u32,
 }
@@ -34,12 +34,12 @@ impl Options {
     /// The path is null or a string.
     unsafe fn swap(&self) -> Result<SwapOptions, Failure> {
         let swap = SwapOptions { codec: self.codec()?, ..SwapOptions::in_memory(self.swap_pool) };
-        if self.swap_file.is_null() {
+        if self.swap_folder.is_null() {
             return Ok(swap);
         }
         // SAFETY: as the caller promises.
-        let path = unsafe { text(self.swap_file, "options.swap_file") }?;
-        Ok(swap.with_file(Path::new(path), self.swap_file_bytes))
+        let path = unsafe { text(self.swap_folder, "options.swap_folder") }?;
+        Ok(swap.with_file_in(Path::new(path), self.swap_file_bytes))
     }
 }
 

@@ -47,7 +47,7 @@ static mglru_pager *open_pager(void)
     IS(EINVAL, mglru_open(&options, &pager));
     options.size = sizeof options;
     options.swap_pool = 4 * MIB;
-    options.swap_file = "swap";
+    options.swap_folder = ".";
     options.swap_file_bytes = 64 * MIB;
     TRUE(pager == NULL);
     IS(0, mglru_open(&options, &pager));

@@ -44,9 +44,8 @@ fn swap() -> SwapOptions {
     let pool = number(launch::ENV_MAX).map_or(0, |max| max / 4);
     let options = SwapOptions::in_memory(pool);
     let Some(bytes) = number(launch::ENV_SWAP).filter(|&bytes| bytes > 0) else { return options };
-    let folder = std::env::var_os(launch::ENV_SWAP_DIR).unwrap_or("/var/tmp".into());
-    let name = format!("mglru-swap-{}", std::process::id());
-    options.with_file(&std::path::Path::new(&folder).join(name), bytes)
+    let folder = std::env::var_os(launch::ENV_SWAP_DIR).unwrap_or(launch::SWAP_DIR.into());
+    options.with_file_in(std::path::Path::new(&folder), bytes)
 }
 
 /// Where this process's socket is to be, if the launcher offers one.

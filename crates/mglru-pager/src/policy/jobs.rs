@@ -306,15 +306,27 @@ impl Policy {
         over
     }
 
+    /// Why nothing more can go. Not all that is in use can.
+    fn why_no_room(&self, account: &Account) -> String {
+        if account.swap_room() < PAGE as u64 {
+            return "memory.swap.max is reached".into();
+        }
+        match self.world.swap.is_full() {
+            true => self.world.swap.why_full(),
+            false => "nothing of it can be evicted".into(),
+        }
+    }
+
     /// Nothing can be reclaimed: faults that wait below this group fail.
     fn out_of_memory(&self, account: &Arc<Account>) {
         if account.note(Happened::Oom) == 0 {
             raw::say(&format!(
-                "{}: out of memory: {} bytes of memory.max {} are in use and swap takes no more; \
+                "{}: out of memory: {} bytes of memory.max {} are in use, and {}; \
                  pages that find no room are SIGBUS (said once)",
                 account.path,
                 account.usage(),
                 account.get(Setting::Max),
+                self.why_no_room(account),
             ));
         }
         for attached in self.world.live() {

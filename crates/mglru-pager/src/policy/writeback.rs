@@ -310,6 +310,7 @@ impl Policy {
         let arena = self.world.attached(writing.arena).arena.clone();
         if let Some(slot) = writing.slot {
             arena.swap.written(slot);
+            error.iter().for_each(|error| arena.swap.note_error(error));
         }
         if let Some(error) = &error {
             arena.note_error(error);

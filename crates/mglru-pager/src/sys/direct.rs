@@ -1,11 +1,11 @@
 //! Page-aligned buffers, and files opened past the page cache.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{checked, raw};
 
@@ -79,25 +79,30 @@ impl Drop for Buffer {
     }
 }
 
-/// A new, empty file in `folder` that has no name.
+/// A new, empty file in `folder` that has no name, and that nobody else may open.
 pub fn unnamed(folder: &Path) -> io::Result<File> {
-    let opened =
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).open(folder);
-    match &opened {
+    let opened = private().custom_flags(libc::O_TMPFILE).open(folder);
+    let file = match opened {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => unlinked(folder),
-        _ => opened,
-    }
+        opened => opened,
+    }?;
+    // The umask may have taken from its owner too.
+    file.set_permissions(Permissions::from_mode(0o600)).map(|()| file)
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
 }
 
 /// As [`unnamed`], where a file system has none without a name (FUSE, NFS): it has one for a
 /// moment.
 fn unlinked(folder: &Path) -> io::Result<File> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".mglru-{}-{next}", std::process::id()));
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-            // Another's, or left behind by one that was killed.
+        // Nobody can take the name first. A name that is a link is taken too.
+        let path = folder.join(format!(".mglru-{:016x}", RandomState::new().hash_one(0)));
+        match private().create_new(true).custom_flags(libc::O_NOFOLLOW).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => {
                 let file = opened?;
@@ -141,6 +146,16 @@ pub fn forget_cached(file: &File) -> io::Result<()> {
 pub fn reserve(file: &File, len: u64) -> io::Result<()> {
     // SAFETY: takes numbers only.
     checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len as libc::off_t) }).map(drop)
+}
+
+/// Bytes that its file system has room for.
+pub fn room(file: &File) -> io::Result<u64> {
+    // SAFETY: a structure of numbers, filled in before it is used.
+    unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        checked(libc::fstatvfs(file.as_raw_fd(), &mut stat))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
 }
 
 #[cfg(test)]

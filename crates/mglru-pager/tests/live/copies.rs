@@ -46,7 +46,7 @@ fn check(map: &MappingMut) {
 #[test]
 fn what_is_stored_to_a_copy_is_its_own() {
     let folder = tempfile::tempdir_in(".").unwrap();
-    let small = SwapOptions::in_memory(MIB as u64).with_file(&folder.path().join("swap"), 64 << 20);
+    let small = SwapOptions::in_memory(MIB as u64).with_file_in(folder.path(), 64 << 20);
     for pager in pagers(&SwapOptions::in_memory(6 * MIB as u64)).chain(pagers(&small)) {
         let whole: Vec<u8> = (0..PAGES).flat_map(|page| pattern(page, 1)).collect();
         let file = file_of(PAGES * PAGE, |_| 0);

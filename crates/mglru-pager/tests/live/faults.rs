@@ -34,7 +34,7 @@ fn what_the_pool_cannot_hold_goes_to_the_file() {
     let dir = tempfile::tempdir_in(".").unwrap();
     for codec in [Codec::Lz4, Codec::Zstd] {
         let swap = SwapOptions { codec, ..SwapOptions::in_memory(MIB as u64) };
-        let swap = swap.with_file(&dir.path().join("swap"), 64 << 20);
+        let swap = swap.with_file_in(dir.path(), 64 << 20);
         let options = PagerOptions::new().memory_max(8 << 20).swap(swap);
         let Some(pager) = open(options) else { return };
         let pages = 24 * MIB / PAGE;
@@ -52,10 +52,9 @@ fn what_the_pool_cannot_hold_goes_to_the_file() {
     }
 }
 
-/// The swap file at a path, which has no name by now.
-fn nameless(path: &Path) -> File {
-    let deleted = format!("{} (deleted)", path.display());
-    let is_it = |fd: &PathBuf| std::fs::read_link(fd).is_ok_and(|to| to.ends_with(&deleted));
+/// The swap file in a folder, which has no name.
+fn nameless(folder: &Path) -> File {
+    let is_it = |fd: &PathBuf| std::fs::read_link(fd).is_ok_and(|to| to.starts_with(folder));
     let fds = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
     OpenOptions::new().write(true).open(fds.into_iter().find(is_it).unwrap()).unwrap()
 }
@@ -63,13 +62,13 @@ fn nameless(path: &Path) -> File {
 #[test]
 fn what_swap_does_not_hold_as_it_was_written_is_read_twice_and_is_an_error() {
     let dir = tempfile::tempdir_in(".").unwrap();
-    let path = dir.path().canonicalize().unwrap().join("swap");
-    let swap = SwapOptions::in_memory(0).with_file(&path, 64 << 20);
+    let folder = dir.path().canonicalize().unwrap();
+    let swap = SwapOptions::in_memory(0).with_file_in(&folder, 64 << 20);
     let Some(pager) = open(PagerOptions::new().memory_max(8 << 20).swap(swap)) else { return };
     let mut map = pager.root().map_anon(24 * MIB).unwrap();
     let pages = map.len() / PAGE;
     (0..pages).for_each(|page| map[page * PAGE..][..PAGE].copy_from_slice(&pattern(page, 1)));
-    let damaged = nameless(&path);
+    let damaged = nameless(&folder);
     damaged.write_all_at(&vec![0x55; 64 * MIB], 0).unwrap();
     damaged.sync_all().unwrap();
     let reads = || pager.root().stat().unwrap().get("pswpin").unwrap();

@@ -25,7 +25,7 @@ fn heap_with(
     fork: ForkPolicy,
 ) -> Option<(Pager, Heap, tempfile::TempDir)> {
     let dir = tempfile::tempdir_in(".").unwrap();
-    let swap = SwapOptions::in_memory(max as u64 / 4).with_file(&dir.path().join("s"), 256 << 20);
+    let swap = SwapOptions::in_memory(max as u64 / 4).with_file_in(dir.path(), 256 << 20);
     let pager = open(options.memory_max(max as u64).swap(swap))?;
     match pager.root().heap(1 << 30, fork) {
         Ok(heap) => Some((pager, heap, dir)),

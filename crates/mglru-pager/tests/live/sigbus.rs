@@ -22,7 +22,7 @@ fn stores_survive_eviction() {
     let dir = tempfile::tempdir_in(".").unwrap();
     for codec in [Codec::Lz4, Codec::Zstd] {
         let swap = SwapOptions { codec, ..SwapOptions::in_memory(MIB as u64) };
-        let swap = swap.with_file(&dir.path().join("swap"), 64 << 20);
+        let swap = swap.with_file_in(dir.path(), 64 << 20);
         let Some(pager) = pager_with(6 * MIB, swap) else { return };
         let mut map = pager.root().map_anon(16 * MIB).unwrap();
         let root = pager.root();

@@ -178,10 +178,7 @@ fn options(machine: &MachineSpec, config: Config, folder: &Path) -> PagerOptions
     match machine.swap.kind {
         SwapKind::None => options,
         SwapKind::Zram => options.swap(SwapOptions::in_memory(bytes)),
-        SwapKind::Device => {
-            let path = folder.join(format!(".swap-{}", std::process::id()));
-            options.swap(SwapOptions::in_memory(0).with_file(&path, bytes))
-        }
+        SwapKind::Device => options.swap(SwapOptions::in_memory(0).with_file_in(folder, bytes)),
     }
 }
 
