@@ -9,10 +9,10 @@ pub mod sample;
 pub mod top;
 pub mod what_if;
 
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use mglru_pager::control::{Client, ControlError, is_stale};
+use mglru_pager::control::{Client, ControlError};
 use mglru_pager::launch::{ENV_CONTROL, socket_of};
 
 use crate::error::Error;
@@ -48,51 +48,30 @@ pub fn told(what: impl AsRef<Path>, error: &ControlError) -> Error {
     Error::Request(format!("{}: {error}", what.as_ref().display()))
 }
 
-/// The folder for sockets: named in the environment, or this user's own of those made anew with
-/// every boot.
-pub fn folder() -> PathBuf {
-    let named = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let uid = rustix::process::getuid();
-    named(ENV_CONTROL)
-        .or_else(|| named("XDG_RUNTIME_DIR").map(|folder| folder.join("mglru")))
-        .or_else(|| uid.is_root().then(|| PathBuf::from("/run/mglru")))
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("mglru-{}", uid.as_raw())))
+/// What the names of this user's sockets start with, unless the environment says otherwise. Names
+/// are abstract: no folder is made that others might have made first, and none is left behind.
+pub fn prefix() -> PathBuf {
+    let named = std::env::var_os(ENV_CONTROL).filter(|prefix| !prefix.is_empty());
+    let own = || format!("mglru/{}", rustix::process::geteuid().as_raw()).into();
+    named.map_or_else(own, PathBuf::from)
 }
 
-/// Makes the folder, for this user alone: who can open a socket may steer the program.
-///
-/// # Errors
-/// It cannot be made, or others can get in.
-pub fn make_folder(folder: &Path) -> Result<(), Error> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| Error::io(folder, error))?;
-    let meta = std::fs::metadata(folder).map_err(|error| Error::io(folder, error))?;
-    let own = meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o022 == 0;
-    let others = || format!("{}: others can write to the folder for sockets", folder.display());
-    if own { Ok(()) } else { Err(Error::Request(others())) }
-}
-
-/// The pagers that run, by process. Sockets that nobody answers any more are taken away.
+/// The pagers that run and may be asked, by process.
 pub fn running() -> Vec<Running> {
-    let folder = folder();
-    let names = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut pids: Vec<u32> = names.filter_map(|entry| pid_of(&entry.path())).collect();
-    pids.sort_unstable();
-    let sockets = pids.into_iter().map(|pid| (pid, socket_of(&folder, pid)));
-    sockets.filter(|(_, socket)| is_alive(socket)).map(|(p, s)| Running::of_pid(p, s)).collect()
+    let prefix = prefix();
+    let names = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let pids = pids(&String::from_utf8_lossy(&names), &prefix);
+    let sockets = pids.into_iter().map(|pid| (pid, socket_of(&prefix, pid)));
+    let answers = |(_, socket): &(u32, PathBuf)| Client::connect(socket).is_ok();
+    sockets.filter(answers).map(|(pid, socket)| Running::of_pid(pid, socket)).collect()
 }
 
-fn pid_of(socket: &Path) -> Option<u32> {
-    socket.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()
-}
-
-fn is_alive(socket: &Path) -> bool {
-    let stale = is_stale(socket);
-    if stale {
-        // Somebody else may have done so.
-        let _ = std::fs::remove_file(socket);
-    }
-    !stale
+/// The processes that have sockets with this prefix, from the kernel's list of sockets. A name is
+/// there once more for each connection.
+fn pids(list: &str, prefix: &Path) -> BTreeSet<u32> {
+    let start = format!("@{}/", prefix.display());
+    let pid = |line: &str| line.split_once(&start)?.1.parse().ok();
+    list.lines().filter_map(pid).collect()
 }
 
 /// Which pager is meant.
@@ -121,18 +100,19 @@ impl Choice {
             return Ok(Running { pid: None, name: String::new(), socket: socket.clone() });
         }
         if let Some(pid) = self.pid {
-            return Ok(Running::of_pid(pid, socket_of(&folder(), pid)));
+            return Ok(Running::of_pid(pid, socket_of(&prefix(), pid)));
         }
-        only(running(), &folder())
+        only(running(), &prefix())
     }
 }
 
-fn only(mut running: Vec<Running>, folder: &Path) -> Result<Running, Error> {
+fn only(mut running: Vec<Running>, prefix: &Path) -> Result<Running, Error> {
     match (running.pop(), running.len()) {
         (Some(one), 0) => Ok(one),
-        (None, _) => {
-            Err(Error::Request(format!("no pager runs (none answers in {})", folder.display())))
-        }
+        (None, _) => Err(Error::Request(format!(
+            "no pager runs (none answers at @{}/PID)",
+            prefix.display()
+        ))),
         (Some(last), _) => {
             running.push(last);
             let name = |r: &Running| format!("{} ({})", r.pid.unwrap_or(0), r.name);
@@ -159,21 +139,20 @@ mod tests {
             super::only(all, Path::new("/x")).map_err(|error| error.to_string())
         };
         assert_eq!(only(&[7]), Ok(running(7)));
-        assert_eq!(only(&[]).unwrap_err(), "no pager runs (none answers in /x)");
+        assert_eq!(only(&[]).unwrap_err(), "no pager runs (none answers at @/x/PID)");
         let several = "several pagers run: 7 (redis), 9 (redis); choose one with --pid";
         assert_eq!(only(&[7, 9]).unwrap_err(), several);
-        assert_eq!(pid_of(&running(7).socket), Some(7));
-        assert_eq!(pid_of(Path::new("/x/7.lock")), None);
     }
 
     #[test]
-    fn a_folder_that_others_write_to_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let inner = folder.path().join("a/b");
-        make_folder(&inner).unwrap();
-        assert_eq!(std::fs::metadata(&inner).unwrap().mode() & 0o777, 0o700);
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-        std::fs::set_permissions(&inner, open).unwrap();
-        assert!(make_folder(&inner).is_err());
+    fn sockets_are_told_by_their_names() {
+        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+            ffff: 00000002 00000000 00010000 0001 01 11 @/x/7\n\
+            ffff: 00000003 00000000 00000000 0001 03 12 @/x/7\n\
+            ffff: 00000002 00000000 00010000 0001 01 13 @/x/y/8\n\
+            ffff: 00000002 00000000 00010000 0001 01 14 /x/9\n\
+            ffff: 00000002 00000000 00010000 0001 01 15 @/xx/10\n\
+            ffff: 00000002 00000000 00010000 0001 01 16 @/x/11\n";
+        assert_eq!(pids(list, Path::new("/x")), BTreeSet::from([7, 11]));
     }
 }

@@ -8,7 +8,9 @@
 //! ok LENGTH <newline> text                no ERRNO LENGTH <newline> reason
 //! ```
 //!
-//! One thread answers, one request after another. Who has the socket may do what the program may.
+//! One thread answers, one request after another. Only root and the user that the program runs as
+//! are answered, and clients ask only servers of root's or their own user's: the kernel tells each
+//! end whose the other is, so that neither depends on where the socket is.
 
 mod client;
 mod desk;
@@ -23,6 +25,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::pager::Pager;
+use crate::sys::socket::{self, Peer};
 use crate::sys::thread;
 use crate::sys::wake::{self, Wake};
 
@@ -49,7 +52,8 @@ struct Ending {
 }
 
 impl Pager {
-    /// Offers a socket at `path`. One that nobody answers any more is replaced.
+    /// Offers a socket at `path`, which only its owner may open; with a leading `@` it is an
+    /// abstract name (unix(7)). One that nobody answers any more is replaced.
     ///
     /// # Errors
     /// Somebody answers there, or the path cannot be used.
@@ -70,19 +74,26 @@ impl Pager {
 }
 
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    match UnixListener::bind(path) {
+    let address = socket::address(path)?;
+    if socket::abstract_name(path).is_some() {
+        return UnixListener::bind_addr(&address);
+    }
+    let listener = match UnixListener::bind_addr(&address) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path) => {
             std::fs::remove_file(path)?;
-            UnixListener::bind(path)
+            UnixListener::bind_addr(&address)
         }
         bound => bound,
-    }
+    }?;
+    socket::close_to_others(path).map(|()| listener)
 }
 
-/// A socket whose owner ended without taking it away.
+/// A socket whose owner ended without taking it away. A child may hold it open still.
 pub fn is_stale(path: &Path) -> bool {
+    let ended = |stream| Peer::of(&stream).is_ok_and(Peer::has_ended);
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    UnixStream::connect(path).is_err_and(refused)
+    let address = socket::address(path);
+    address.and_then(|address| UnixStream::connect_addr(&address)).map_or_else(refused, ended)
 }
 
 impl Control {
@@ -91,8 +102,11 @@ impl Control {
         &self.path
     }
 
-    /// Takes the socket's name away, as the process ends.
+    /// Takes the socket's name away, as the process ends. An abstract one goes by itself.
     pub fn withdraw(&self) {
+        if socket::abstract_name(&self.path).is_some() {
+            return;
+        }
         // It may be gone, or the program may have lost its right to it: then it is found stale.
         let _ = std::fs::remove_file(&self.path);
     }
@@ -146,11 +160,23 @@ impl Server {
                 .set_nonblocking(false)
                 .and_then(|()| stream.set_read_timeout(Some(Duration::from_millis(1))))
                 .and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-            if set.is_ok() && self.callers.len() < CALLERS {
+            if set.is_ok() && self.callers.len() < CALLERS && is_welcome(&stream) {
                 self.callers.push(Caller { stream, line: Vec::new() });
             }
         }
     }
+}
+
+/// Others are told why they are turned away.
+fn is_welcome(mut stream: &UnixStream) -> bool {
+    let Ok(peer) = Peer::of(stream) else { return false };
+    if !peer.is_trusted() {
+        let (own, uid) = (socket::user(), peer.uid);
+        let reason = format!("the program is user {own}'s: user {uid} may not steer it");
+        // Who does not listen need not know.
+        let _ = stream.write_all(desk::refusal(libc::EPERM, &reason).as_bytes());
+    }
+    peer.is_trusted()
 }
 
 impl Caller {

@@ -37,12 +37,12 @@ pub const SWAP_DIR: &str = "/var/tmp";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 
-/// The folder for sockets by which running pagers are seen and steered.
+/// What the names of sockets start with by which running pagers are seen and steered.
 pub const ENV_CONTROL: &str = "MGLRU_CONTROL";
 
-/// The socket of a process, in the folder for them.
-pub fn socket_of(folder: &Path, pid: u32) -> PathBuf {
-    folder.join(format!("{pid}.sock"))
+/// The socket of a process: an abstract name, which ends with the process, however that ends.
+pub fn socket_of(prefix: &Path, pid: u32) -> PathBuf {
+    format!("@{}/{pid}", prefix.display()).into()
 }
 
 /// What a program is told, with the reason, when one of its mappings of files is not managed.
@@ -105,7 +105,7 @@ pub struct Launch {
     pub swap: Option<u64>,
     /// Where the swap file is; /var/tmp unless set.
     pub swap_dir: Option<PathBuf>,
-    /// The folder for its socket; without one it offers none.
+    /// What its socket's name starts with; without that it offers none.
     pub control: Option<PathBuf>,
 }
 

@@ -35,6 +35,9 @@ pub struct SwapOptions {
     pub file: Option<(std::path::PathBuf, u64)>,
 }
 
+/// The policy asks nothing more of swap that has fewer pages left.
+const LAST: u64 = 64;
+
 /// A page's way out of memory.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stored {
@@ -103,7 +106,7 @@ impl Swap {
 
     /// May it be that it takes no more pages? The pool counts as if nothing compressed.
     pub fn is_full(&self) -> bool {
-        self.free_pages() == 0 || self.file.as_ref().is_some_and(LazyFile::has_failed)
+        self.free_pages() < LAST || self.file.as_ref().is_some_and(LazyFile::has_failed)
     }
 
     /// Why it takes no more pages.

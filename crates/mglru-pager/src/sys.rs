@@ -11,6 +11,7 @@ pub mod pagemap;
 pub mod raw;
 pub mod ring;
 pub mod signal;
+pub mod socket;
 pub mod table;
 pub mod tasks;
 pub mod thread;

@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let text = match &args.command {
         Command::Ls { group } => list(&pager, group.as_deref().unwrap_or("/"))?,
         Command::Get { file, group } => ask(&pager, &["get", group, file])?,
-        Command::Set { file, value, group } => ask(&pager, &["set", group, file, value])?,
+        Command::Set { file, value, group } => set(&pager, file, value, group)?,
         Command::Mkdir { group } => ask(&pager, &["mkdir", group])?,
         Command::Rmdir { group } => ask(&pager, &["rmdir", group])?,
         Command::Reclaim { size, group } => ask(&pager, &["set", group, "memory.reclaim", size])?,
@@ -136,6 +136,20 @@ pub(super) fn run(args: &Args) -> Answer {
 /// A request that is no more than that: what, the group, and the rest. A refusal names the group.
 fn ask(pager: &Running, fields: &[&str]) -> Result<String, Error> {
     pager.call()?.ask(fields).map_err(|error| told(fields[1], &error))
+}
+
+/// Writes a file. A limit that was not reached is set all the same, as in the kernel: that is said.
+fn set(pager: &Running, file: &str, value: &str, group: &str) -> Result<String, Error> {
+    let answer = ask(pager, &["set", group, file, value])?;
+    if ["memory.max", "memory.high"].contains(&file) {
+        let get = |file| ask(pager, &["get", group, file]).map(|text| text.trim().parse::<u64>());
+        if let (Ok(limit), Ok(current)) = (get(file)?, get("memory.current")?)
+            && current > limit
+        {
+            eprintln!("mglru: {group}: {file} is {limit}, but {current} bytes are still in use");
+        }
+    }
+    Ok(answer)
 }
 
 fn pagers(choice: &Choice) -> Result<String, Error> {
@@ -248,6 +262,10 @@ fn metrics(pager: &Running, address: &str, serving: &Serving) -> Result<(), Erro
     let lifetime = lifetime(pager)?;
     let failed = |error| Error::Request(format!("{address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
+    let at = listener.local_addr().map_err(failed)?;
+    if !at.ip().to_canonical().is_loopback() {
+        eprintln!("mglru: metrics are served to other hosts at http://{at}/metrics");
+    }
     lifetime.on_end(|| std::process::exit(0))?;
     if serving.announce {
         background::announce();

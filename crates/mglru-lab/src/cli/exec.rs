@@ -99,7 +99,7 @@ impl Args {
             shared_files: self.manage_shared_files,
             swap: Some(self.swap.0),
             swap_dir: Some(self.swap_dir.clone()),
-            control: None,
+            control: Some(steer::prefix()),
         }
     }
 
@@ -108,19 +108,6 @@ impl Args {
         let mount = self.mount.as_ref().map(|dir| ["mount".into(), dir.display().to_string()]);
         let metrics = self.metrics.as_ref().map(|address| ["metrics".into(), address.clone()]);
         mount.into_iter().chain(metrics).collect()
-    }
-}
-
-/// The folder for the program's socket. Without one it runs all the same, unless it is needed.
-fn folder(needed: bool) -> Result<Option<PathBuf>, Error> {
-    let folder = std::path::absolute(steer::folder()).unwrap_or_else(|_| steer::folder());
-    match steer::make_folder(&folder) {
-        Ok(()) => Ok(Some(folder)),
-        Err(error) if needed => Err(error),
-        Err(error) => {
-            eprintln!("mglru exec: no socket to steer it by: {error}");
-            Ok(None)
-        }
     }
 }
 
@@ -141,9 +128,8 @@ fn serve(services: &[[String; 2]]) -> Result<(), Error> {
 
 /// Becomes the program; comes back only if that fails.
 pub(super) fn run(args: &Args) -> Answer {
-    let mut launch = args.launch();
+    let launch = args.launch();
     let services = args.services();
-    launch.control = folder(!services.is_empty())?;
     if launch.heap.is_some() && malloc().is_none() {
         eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
     }

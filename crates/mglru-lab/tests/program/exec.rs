@@ -1,5 +1,6 @@
 //! `mglru exec`: programs under a budget, and those that cannot be.
 
+use std::path::Path;
 use std::process::Command;
 
 use mglru_pager::launch::malloc;
@@ -53,6 +54,76 @@ fn what_cannot_be_managed_is_refused_in_one_line() {
     assert!(error.contains("`no-such-program-here` is not a program in PATH"), "{error}");
     let error = refused(&["--memory-max", "64K", "--", "true"]);
     assert!(error.contains("memory.max: 65536 bytes, but the least is 4194304"), "{error}");
+}
+
+#[test]
+fn a_folder_that_swap_cannot_be_in_is_refused_before_anything_runs() {
+    if lacking() {
+        return;
+    }
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let refused = |folder: &Path, more: &[&str]| {
+        let at = ["--swap-dir", folder.to_str().unwrap()];
+        let run = ["--memory-max", "16M", "--", "echo", "ran"];
+        let (status, out, error) = exec(&[&at, more, &run].concat());
+        assert_eq!((status, out.as_str(), error.lines().count()), (Some(2), "", 1), "{error}");
+        let start = format!("mglru: error: swap file in {}: ", folder.display());
+        error.strip_prefix(&start).unwrap_or_else(|| panic!("{error}")).to_string()
+    };
+    let none = refused(&folder.path().join("none"), &[]);
+    assert!(none.starts_with("No such file or directory"), "{none}");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    assert!(refused(&file, &[]).starts_with("Not a directory"));
+    let large = refused(folder.path(), &["--swap", "15T"]);
+    assert!(large.starts_with("there is room for "), "{large}");
+    let shell = "ulimit -f 1000; exec \"$0\" exec --memory-max 16M -- echo ran";
+    let limited = Command::new("sh").args(["-c", shell, env!("CARGO_BIN_EXE_mglru")]).output();
+    let limited = limited.unwrap();
+    let said = String::from_utf8_lossy(&limited.stderr);
+    assert_eq!((limited.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains(" bytes (ulimit -f), not 4294967296"), "{said}");
+}
+
+/// The file is made when the heap has outgrown the budget.
+#[test]
+fn a_program_may_go_elsewhere_before_it_swaps_and_no_one_can_read_what_it_swaps() {
+    if lacking() || Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: needs the pager and python3");
+        return;
+    }
+    const PROGRAM: &str = "
+import glob, os, random
+os.umask(0); os.chdir('/')
+r = random.Random(1); held = [r.randbytes(1 << 20) for _ in range(40)]
+for at in glob.glob('/proc/self/fd/*'):
+    if os.path.exists(at) and os.stat(at).st_size == 256 << 20:
+        print(oct(os.stat(at).st_mode & 0o777), os.stat(at).st_nlink)";
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    let args = ["--memory-max", "16M", "--swap-dir", name, "--swap", "256M", "--"];
+    let answer = exec(&[&args[..], &["python3", "-c", PROGRAM]].concat());
+    assert_eq!(answer, (Some(0), "0o600 0".into(), String::new()));
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_swap_file_that_cannot_be_written_is_named_with_the_error() {
+    if lacking() || Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: needs the pager and python3");
+        return;
+    }
+    const PROGRAM: &str = "
+import random, resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+r = random.Random(1); held = [r.randbytes(1 << 20) for _ in range(40)]";
+    let args = ["--memory-max", "16M", "--swap-dir", ".", "--", "python3", "-c", PROGRAM];
+    let (_, _, said) = exec(&args);
+    let folder = std::env::current_dir().unwrap();
+    let error = format!("the swap file in {}: File too large", folder.display());
+    let out_of_memory = said.lines().last().unwrap();
+    assert!(out_of_memory.contains(" out of memory: "), "{said}");
+    assert!(out_of_memory.contains(&error), "{said}");
 }
 
 /// Each mapping starts a thread that allocates, while both jobs map, unmap and allocate.

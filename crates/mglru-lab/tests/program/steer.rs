@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use mglru_pager::launch::{ENV_CONTROL, malloc};
+use mglru_pager::control::{Client, is_stale};
+use mglru_pager::launch::{ENV_CONTROL, malloc, socket_of};
 use mglru_pager::probe;
 
 /// A host that lacks something says what; the test is skipped.
@@ -73,7 +74,7 @@ impl Program {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join(format!("{}.sock", self.child.id()))
+        socket_of(self.folder.path(), self.child.id())
     }
 
     /// Lets the program end; it must have kept its memory.
@@ -127,15 +128,44 @@ fn a_running_program_is_read_and_steered() {
         "/: there is no file `memory.maxx` in a group"
     );
     assert_eq!(refused(&["ctl", "rmdir", "/side"]), "/side: there is no group `/side`");
-    assert!(refused(&["ctl", "--pid", "1", "get", "memory.max"]).contains("1.sock: "));
+    assert!(refused(&["ctl", "--pid", "1", "get", "memory.max"]).contains("/1: "));
     assert!(refused(&["top", "/none", "--once", "--interval", "0.1"]).contains("no group `/none`"));
     let socket = program.socket();
-    assert!(socket.exists());
+    assert!(Client::connect(&socket).is_ok());
     let folder = program.end();
-    assert!(!socket.exists(), "it is taken away at the end");
+    assert!(is_stale(&socket), "it is taken away at the end");
     let after = mglru(folder.path(), &["ctl", "get", "memory.max"]).output().unwrap();
     let said = String::from_utf8(after.stderr).unwrap();
     assert!(said.starts_with("mglru: error: no pager runs "), "{said}");
+}
+
+#[test]
+fn a_socket_goes_with_its_program_however_that_ends() {
+    let Some(mut program) = Program::start(&[]) else { return };
+    let socket = program.socket();
+    assert!(Client::connect(&socket).is_ok());
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    let names = std::fs::read_to_string("/proc/net/unix").unwrap();
+    assert!(!names.contains(socket.to_str().unwrap()), "killed");
+    let listed = program.told(&["ctl", "ls"]);
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    let left = program.folder.path().read_dir().unwrap().count();
+    assert_eq!(left, 0, "no swap file either");
+}
+
+#[test]
+fn a_lower_limit_is_reached_or_said_not_to_be() {
+    let Some(program) = Program::start(&[]) else { return };
+    program.told(&["ctl", "set", "memory.max", "24M"]);
+    let current: u64 = program.told(&["ctl", "get", "memory.current"]).trim().parse().unwrap();
+    assert!(current <= 24 << 20, "{current}");
+    program.end();
+    let Some(program) = Program::start(&["--swap", "0"]) else { return };
+    let output = program.ctl(&["ctl", "set", "memory.max", "4M"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(0), 1), "{said}");
+    assert!(said.starts_with("mglru: /: memory.max is 4194304, but "), "{said}");
 }
 
 #[test]
@@ -189,6 +219,24 @@ fn metrics_are_scraped() {
     assert!(answer.contains("\nmglru_memory_max_bytes{group=\"/\"} 33554432\n"), "{answer}");
     assert!(answer.contains("\nmglru_faults_total{group=\"/\",kind=\"minor\"} "), "{answer}");
     program.end();
+}
+
+#[test]
+fn metrics_for_other_hosts_are_said_to_be() {
+    if lacking(&[]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = |address: &str| {
+        let args = ["exec", "--memory.max", "16M", "--metrics", address, "--", "true"];
+        let output = mglru(folder.path(), &args).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let open = said("0.0.0.0:0");
+    assert!(open.starts_with("mglru: metrics are served to other hosts at http://0.0.0.0:"));
+    assert_eq!(open.lines().count(), 1, "{open}");
+    assert_eq!(said("127.0.0.1:0"), "");
 }
 
 #[test]

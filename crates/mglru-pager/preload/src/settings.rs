@@ -50,8 +50,8 @@ fn swap() -> SwapOptions {
 
 /// Where this process's socket is to be, if the launcher offers one.
 pub fn control() -> Option<std::path::PathBuf> {
-    let folder = std::env::var_os(launch::ENV_CONTROL)?;
-    Some(launch::socket_of(std::path::Path::new(&folder), std::process::id()))
+    let prefix = std::env::var_os(launch::ENV_CONTROL)?;
+    Some(launch::socket_of(std::path::Path::new(&prefix), std::process::id()))
 }
 
 /// What children of forks get when; `None`: heaps stay with the kernel.

@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::sys::socket::{self, Peer};
+
 /// A pager answers within this time, or it is stuck. `memory.reclaim` may take a while.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of an answer at most.
@@ -41,12 +43,21 @@ impl ControlError {
 pub struct Client(BufReader<UnixStream>);
 
 impl Client {
-    /// Calls the pager at a socket.
+    /// Calls the pager at a socket, a path or `@` and an abstract name.
     ///
     /// # Errors
-    /// Nobody answers there.
+    /// Nobody answers there, or somebody who is neither root nor this user.
     pub fn connect(path: &Path) -> Result<Self, ControlError> {
-        let stream = UnixStream::connect(path)?;
+        let stream = UnixStream::connect_addr(&socket::address(path)?)?;
+        let peer = Peer::of(&stream)?;
+        if peer.has_ended() {
+            return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED).into());
+        }
+        if !peer.is_trusted() {
+            let (own, uid) = (socket::user(), peer.uid);
+            let reason = format!("it is user {uid}'s, and user {own} asks only root and itself");
+            return Err(ControlError::Refused { errno: libc::EPERM, reason });
+        }
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Self(BufReader::new(stream)))
@@ -61,10 +72,12 @@ impl Client {
             let reason = "a tab or a line break is in no name or value".into();
             return Err(ControlError::Refused { errno: libc::EINVAL, reason });
         }
-        self.0.get_mut().write_all(format!("{}\n", fields.join("\t")).as_bytes())?;
+        let sent = self.0.get_mut().write_all(format!("{}\n", fields.join("\t")).as_bytes());
         let mut head = String::new();
-        self.0.by_ref().take(64).read_line(&mut head)?;
+        let read = self.0.by_ref().take(64).read_line(&mut head);
+        // Who is turned away before it has asked is told why all the same.
         if head.is_empty() {
+            sent.and(read)?;
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         match head.split_whitespace().collect::<Vec<_>>()[..] {

@@ -9,8 +9,13 @@ pub fn answer(pager: &Pager, line: &str) -> String {
     let fields: Vec<&str> = line.split('\t').collect();
     match serve(pager, &fields) {
         Ok(text) => format!("ok {}\n{text}", text.len()),
-        Err((errno, reason)) => format!("no {errno} {}\n{reason}", reason.len()),
+        Err((errno, reason)) => refusal(errno, &reason),
     }
+}
+
+/// What is said to who is refused, framed.
+pub fn refusal(errno: i32, reason: &str) -> String {
+    format!("no {errno} {}\n{reason}", reason.len())
 }
 
 fn serve(pager: &Pager, fields: &[&str]) -> Result<String, (i32, String)> {

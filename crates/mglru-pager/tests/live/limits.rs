@@ -4,7 +4,10 @@ use std::io::{BufRead, Read};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 
-use crate::{MIB, PAGE, open, pager};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::{MIB, PAGE, open, pager, pattern};
 use mglru_pager::{ForkPolicy, Limit, PagerError, PagerOptions, SwapOptions};
 
 /// What a process that stands still holds, as the kernel counts it, bytes: private memory, and the
@@ -71,6 +74,49 @@ fn a_lower_limit_is_reached_while_nobody_faults() {
     }
     assert!(root.current() <= 10 << 20, "{}", root.current());
     assert!(map.iter().step_by(PAGE).all(|&b| b == 1));
+}
+
+/// As a write to the kernel's file does. Nothing of this packs, and writing it takes buffers, which
+/// the lower limit has no room for.
+#[test]
+fn a_lower_memory_max_is_reached_before_the_write_returns_while_others_compute() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let swap = SwapOptions::in_memory(16 * MIB as u64).with_file_in(folder.path(), 256 << 20);
+    let Some(pager) = open(PagerOptions::new().memory_max(96 << 20).swap(swap)) else { return };
+    let root = pager.root();
+    let mut map = root.map_anon(48 * MIB).unwrap();
+    (0..map.len() / PAGE).for_each(|n| map[n * PAGE..][..PAGE].copy_from_slice(&pattern(n, 5)));
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 * processors {
+            scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+        }
+        let before = Instant::now();
+        let done = root.write("memory.max", "16M");
+        let (took, current) = (before.elapsed(), root.current());
+        over.store(true, Ordering::Relaxed);
+        done.unwrap();
+        println!("{took:?} to {current}");
+        assert!(current <= 16 << 20, "{current}");
+        // A second on a host that does nothing else.
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    });
+    assert!((0..map.len() / PAGE).all(|n| map[n * PAGE..][..PAGE] == pattern(n, 5)));
+    pager.check().unwrap();
+}
+
+#[test]
+fn a_lower_memory_max_that_cannot_be_reached_is_set_and_counted() {
+    let Some(pager) = open(PagerOptions::new().memory_max(32 << 20)) else { return };
+    let root = pager.root();
+    let mut map = root.map_anon(16 * MIB).unwrap();
+    map.fill(1);
+    let before = Instant::now();
+    root.write("memory.max", "8M").unwrap();
+    assert!(before.elapsed() < Duration::from_secs(5), "without swap nothing can go");
+    assert_eq!(root.limit(Limit::Max), Some(8 << 20));
+    assert!(root.current() > 16 << 20 && root.stat().unwrap().get("oom").unwrap() > 0);
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! Unix sockets: whose they are, and who may open them.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::Path;
+
+use super::checked;
+
+/// The process at the other end of a connection, as the kernel knows it: who connected, or who
+/// listened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    pid: i32,
+    /// Its user.
+    pub uid: u32,
+}
+
+impl Peer {
+    /// Asks the kernel.
+    pub fn of(stream: &UnixStream) -> io::Result<Self> {
+        let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut len = size_of_val(&told) as libc::socklen_t;
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+        let into = (&raw mut told).cast();
+        // SAFETY: the kernel fills in at most `len` bytes of the structure.
+        checked(unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, into, &mut len) })?;
+        Ok(Self { pid: told.pid, uid: told.uid })
+    }
+
+    /// Root and this process's user may do with it what they like anyway.
+    pub fn is_trusted(self) -> bool {
+        self.uid == 0 || self.uid == user()
+    }
+
+    /// Did the process end? A child that it forked may hold its socket open. One of another PID
+    /// namespace has no number here, and counts as alive.
+    pub fn has_ended(self) -> bool {
+        // SAFETY: takes numbers; signal 0 is none.
+        let answer = checked(unsafe { libc::kill(self.pid, 0) });
+        self.pid > 0 && answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+    }
+}
+
+/// This process's user.
+pub fn user() -> u32 {
+    // SAFETY: takes nothing.
+    unsafe { libc::geteuid() }
+}
+
+/// The abstract name that a path with a leading `@` stands for. Such a name is in no folder, and
+/// ends with the process that has it, however that ends.
+pub fn abstract_name(path: &Path) -> Option<&[u8]> {
+    path.as_os_str().as_bytes().strip_prefix(b"@")
+}
+
+/// The address of a path.
+pub fn address(path: &Path) -> io::Result<SocketAddr> {
+    match abstract_name(path) {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(path),
+    }
+}
+
+/// Nobody but its owner may open a socket that was just made at a path; a link there is left alone.
+pub fn close_to_others(path: &Path) -> io::Result<()> {
+    let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: the string outlives the call.
+    checked(unsafe { libc::fchmodat(libc::AT_FDCWD, path.as_ptr(), 0o600, flags) }).map(drop)
+}
