@@ -4,9 +4,10 @@
 #[path = "../../../tests/support/library.rs"]
 mod built;
 mod calls;
+mod ends;
 mod files;
 mod private;
-mod programs;
+
 mod signals;
 
 use std::fs::File;
