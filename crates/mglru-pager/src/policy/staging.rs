@@ -29,7 +29,10 @@ impl World {
         while at < run.len() {
             let span = arena.span(run[at].page, (run.len() - at) as u32);
             let (bytes, end) = staging.take(arena.view.address(0), span);
-            let taken = (bytes / crate::sys::PAGE as u64) as usize;
+            let mut taken = (bytes / crate::sys::PAGE as u64) as usize;
+            let end = end.or_else(|why| take_unwritable(arena, run[at + taken].page, why));
+            // A page of these was not moved with the others, but alone.
+            taken += usize::from(end.is_ok() && at + taken < run.len());
             for victim in &mut run[at..at + taken] {
                 if arena.bits() == Bits::Kept {
                     victim.presence = Presence::Staged;
@@ -61,12 +64,22 @@ impl World {
     }
 }
 
+/// Takes a page that is refused because it may not be stored to.
+fn take_unwritable(arena: &Arena, page: u32, why: std::io::Error) -> std::io::Result<()> {
+    match (why.raw_os_error(), &arena.staging) {
+        (Some(libc::EINVAL), Some(staging)) => {
+            staging.take_unwritable(arena.view.address(0), arena.offset(page))
+        }
+        _ => Err(why),
+    }
+}
+
 /// Why a page was not taken. One that is neither here nor staged the program has dropped: it is
 /// zeros, which take no room.
 fn refusal(error: &std::io::Error) -> Outcome {
     match error.raw_os_error() {
         Some(libc::ENOENT) => Outcome::Ready { wrote: true },
-        // Locked in memory, or not to be stored to.
+        // Locked in memory.
         Some(libc::EINVAL) => Outcome::Pinned,
         _ => Outcome::Busy,
     }

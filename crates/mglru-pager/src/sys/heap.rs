@@ -56,6 +56,8 @@ pub struct Staging {
     start: *mut u8,
     len: usize,
     uffd: Uffd,
+    /// A page that those pass through that may not be stored to.
+    passage: *mut u8,
 }
 
 // SAFETY: staged pages are read and given back under their locks.
@@ -68,7 +70,8 @@ impl Staging {
     pub fn new(len: usize) -> io::Result<Self> {
         let uffd = Uffd::open_staging()?;
         let start = raw::map(len, RW, PRIVATE, None)?;
-        let staging = Self { start, len, uffd };
+        let passage = raw::map(PAGE, RW, PRIVATE, None)?;
+        let staging = Self { start, len, uffd, passage };
         for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTFORK] {
             // SAFETY: nothing is there yet.
             unsafe { raw::advise(start, len, advice) }?;
@@ -86,6 +89,38 @@ impl Staging {
     pub fn take(&self, heap: u64, span: Span) -> (u64, io::Result<()>) {
         let from = Span { start: heap + span.start, len: span.len };
         self.uffd.take(self.address(span.start), from)
+    }
+
+    /// Takes a page that the program may not store to, which userfaultfd does not move: it goes
+    /// to the passage, where stores are allowed, and from there to staging. The policy thread's
+    /// alone.
+    ///
+    /// # Errors
+    /// EINVAL: the program locked it. ENOENT: it is not there.
+    pub fn take_unwritable(&self, heap: u64, offset: u64) -> io::Result<()> {
+        let (from, len) = (heap + offset, PAGE);
+        if raw::is_locked(from, len) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: the passage is the calling thread's.
+        unsafe { raw::move_over(from, len, self.passage) }?;
+        // SAFETY: as above.
+        unsafe { raw::protect(self.passage, len, RW) }?;
+        let span = Span { start: self.passage as u64, len: len as u64 };
+        let taken = self.uffd.take(self.address(offset), span).1;
+        taken.or_else(|why| self.copy_passed(offset, why))
+    }
+
+    /// What a child shares, or a device holds, is copied.
+    fn copy_passed(&self, offset: u64, why: io::Error) -> io::Result<()> {
+        if !raw::is_here(self.passage as u64) {
+            return Err(why);
+        }
+        // SAFETY: a page of the calling thread's.
+        let page = unsafe { std::slice::from_raw_parts(self.passage, PAGE) };
+        self.uffd.copy(self.address(offset), page, false)?;
+        // SAFETY: as above.
+        unsafe { raw::advise(self.passage, PAGE, libc::MADV_DONTNEED) }
     }
 
     /// A staged page, whose lock the caller holds.
@@ -107,6 +142,8 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nobody borrows from it any more.
         unsafe { raw::unmap(self.start, self.len) };
+        // SAFETY: as above.
+        unsafe { raw::unmap(self.passage, PAGE) };
     }
 }
 
@@ -144,6 +181,30 @@ mod tests {
 
     fn span(pages: std::ops::Range<usize>) -> Span {
         Span { start: (pages.start * PAGE) as u64, len: (pages.len() * PAGE) as u64 }
+    }
+
+    #[test]
+    fn what_may_not_be_stored_to_is_taken_and_what_is_locked_is_not() {
+        let Some((heap, staging)) = pages(4) else { return };
+        let at = |page: usize| heap.wrapping_add(page * PAGE);
+        let take = |page: usize| {
+            let taken = staging.take_unwritable(heap as u64, (page * PAGE) as u64);
+            taken.map_err(|error| error.raw_os_error())
+        };
+        // SAFETY: pages of this test's, of which nobody else knows.
+        unsafe {
+            raw::protect(at(1), PAGE, libc::PROT_READ).unwrap();
+            raw::protect(at(2), PAGE, libc::PROT_NONE).unwrap();
+            assert_eq!(libc::mlock(at(3).cast(), PAGE), 0);
+        }
+        assert_eq!(staging.take(heap as u64, span(1..2)).0, 0, "else there is no need");
+        assert_eq!([take(0), take(1), take(2)], [Ok(()); 3]);
+        for page in 0..3 {
+            assert_eq!(staging.page((page * PAGE) as u64), [page as u8 + 1; PAGE]);
+        }
+        assert_eq!(take(3), Err(Some(libc::EINVAL)));
+        staging.release(span(1..2)).unwrap();
+        assert_eq!(take(1), Err(Some(libc::ENOENT)), "it is there no more");
     }
 
     #[test]

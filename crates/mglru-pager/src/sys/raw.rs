@@ -61,6 +61,33 @@ pub unsafe fn advise(start: *mut u8, len: usize, advice: libc::c_int) -> io::Res
     answer(unsafe { libc::syscall(libc::SYS_madvise, start, len, advice) }).map(drop)
 }
 
+/// Moves pages to another mapping's place, which they replace; where they were stays mapped, and
+/// what is touched there is missing. Unlike a move by userfaultfd it asks for no right to store.
+///
+/// # Safety
+/// Nobody uses what is at `to`.
+pub unsafe fn move_over(from: u64, len: usize, to: *mut u8) -> io::Result<()> {
+    let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    // SAFETY: as the caller promises.
+    answer(unsafe { libc::syscall(libc::SYS_mremap, from, len, len, how, to) }).map(drop)
+}
+
+/// Sets what may be done with a range.
+///
+/// # Safety
+/// Nobody who borrows from the range does what is forbidden from now on.
+pub unsafe fn protect(start: *mut u8, len: usize, prot: libc::c_int) -> io::Result<()> {
+    // SAFETY: as the caller promises.
+    answer(unsafe { libc::syscall(libc::SYS_mprotect, start, len, prot) }).map(drop)
+}
+
+/// Has the program locked some of these pages? The kernel refuses advice on those alone.
+pub fn is_locked(start: u64, len: usize) -> bool {
+    // SAFETY: the advice changes no content.
+    let told = unsafe { advise(start as *mut u8, len, libc::MADV_COLD) };
+    told.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
+}
+
 /// Is this page of private memory there? Not, if nothing is mapped.
 pub fn is_here(page: u64) -> bool {
     let mut here = 0u8;
