@@ -21,6 +21,7 @@ use crate::sys::direct::Buffer;
 use crate::sys::uffd::{Fault, Message, Notice, Span, Uffd, is_again};
 use crate::sys::wake::{self, Wake};
 use crate::sys::{PAGE, heap, thread};
+use crate::withheld::Withheld;
 
 /// How often children are looked for that ended: the kernel does not say.
 const REAP: Duration = Duration::from_secs(1);
@@ -54,6 +55,8 @@ pub struct Children {
     /// Pages are on their way to be the parent's alone.
     unsharing: AtomicBool,
     stopping: AtomicBool,
+    /// What the program keeps from its children: addresses.
+    pub withheld: Withheld,
 }
 
 #[derive(Default)]
@@ -100,6 +103,7 @@ impl Children {
             inbox: Mutex::default(),
             unsharing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            withheld: Withheld::new(),
         });
         let (page, zeros) = (Buffer::for_transfers(PAGE)?, Buffer::new(PAGE)?);
         let tools = Tools { page, zeros, scratch: Vec::with_capacity(2 * PAGE) };

@@ -19,6 +19,7 @@ use crate::region::Region;
 use crate::sys::PAGE;
 use crate::sys::heap::{self, TABLE_SPAN};
 use crate::sys::uffd::Span;
+use crate::withheld::Withholding;
 
 /// A heap: addresses set aside, parts of which are mapped.
 pub struct Heap {
@@ -101,7 +102,40 @@ impl Heap {
         // SAFETY: the range was free a moment ago, and is the caller's from now on.
         #[allow(unsafe_code)]
         unsafe { heap::open(span(range)) }?;
+        self.say_inherited(range);
         self.arena.uffd.register(span(range))
+    }
+
+    fn say_inherited(&self, range: &Range<usize>) {
+        let _alone = self.region();
+        self.children.withheld.forget(range);
+    }
+
+    /// Keeps a range from children of forks, or no longer. The kernel knows already.
+    pub fn withhold(&self, range: &Range<usize>, how: Withholding, withheld: bool) {
+        let _alone = self.region();
+        self.children.withheld.set(range, how, withheld);
+    }
+
+    /// Leaves a range to the kernel, which has mapped something else there, until it is unmapped.
+    pub fn lend(&self, range: Range<usize>) {
+        self.say_inherited(&range);
+        self.region().claim(range);
+    }
+
+    /// Finds the parts of a range that are mapped, in order.
+    pub fn mapped(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+        self.region().taken_in(range)
+    }
+
+    /// Finds the parts of a range that hold anything but zeros never touched, in order.
+    pub fn content(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+        let (arena, start) = (&self.arena, self.reserve().start);
+        let page = |at: usize| ((at - start) / PAGE) as u32;
+        let filled = arena.filled_pages(page(range.start)..page(range.end));
+        let held: Vec<u32> = filled.filter(|&page| !arena.pages.is_blank(page)).collect();
+        let addresses = |run: &[u32]| start + run[0] as usize * PAGE..start + end_of(run) * PAGE;
+        held.chunk_by(|a, b| a + 1 == *b).map(addresses).collect()
     }
 
     /// Unmaps whole pages of the heap.
@@ -176,6 +210,11 @@ impl Drop for Heap {
         // A child that lives on holds the descriptor, and unmapping would wait to be heard of.
         let _ = self.arena.uffd.unregister(self.arena.view.span());
     }
+}
+
+/// The page after a run of them.
+fn end_of(run: &[u32]) -> usize {
+    run[0] as usize + run.len()
 }
 
 fn span(range: &Range<usize>) -> Span {

@@ -48,6 +48,7 @@ mod store;
 mod swap;
 #[allow(unsafe_code)]
 mod sys;
+mod withheld;
 
 pub use baseline::FifoPager;
 pub use engine::FaultEngine;
@@ -65,3 +66,4 @@ pub use shared::SharedMapping;
 pub use store::{FileStore, Queue, Store};
 pub use swap::{Codec, SwapOptions};
 pub use sys::held;
+pub use withheld::Withholding;

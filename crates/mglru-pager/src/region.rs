@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Free ranges, by start; neighbours are one range.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Region {
     free: BTreeMap<usize, usize>,
 }
@@ -13,6 +13,28 @@ impl Region {
     /// All of it free.
     pub fn new(all: Range<usize>) -> Self {
         Self { free: BTreeMap::from([(all.start, all.end)]) }
+    }
+
+    /// Nothing is free.
+    pub fn empty() -> Self {
+        Self { free: BTreeMap::new() }
+    }
+
+    /// Finds the free parts of a range.
+    pub fn free_in(&self, range: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let (start, end) = (range.start, range.end);
+        let below = self.free.range(..end).rev().take_while(move |&(_, &e)| e > start);
+        below.map(move |(&s, &e)| s.max(start)..e.min(end))
+    }
+
+    /// Finds the parts of a range that are taken, the first one first.
+    pub fn taken_in(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+        let mut free: Vec<_> = self.free_in(range).collect();
+        free.reverse();
+        free.push(range.end..range.end);
+        let mut at = range.start;
+        let before = |free: Range<usize>| std::mem::replace(&mut at, free.end)..free.start;
+        free.into_iter().map(before).filter(|part| !part.is_empty()).collect()
     }
 
     /// Takes `len` bytes whose start is a multiple of `align`.
@@ -87,6 +109,19 @@ mod tests {
         assert!(region.take_at(0x2000..0x4000));
         region.claim(0x1000..0x6000);
         assert_eq!(free(&region), [(0, 0x1000), (0x6000, 0x8000)]);
+    }
+
+    #[test]
+    fn a_range_is_free_in_part_and_taken_in_part() {
+        let mut region = Region::empty();
+        region.give(0x1000..0x3000);
+        region.give(0x5000..0x6000);
+        let found = |range| region.free_in(&range).collect::<Vec<_>>();
+        assert_eq!(found(0x2000..0x5800), [0x5000..0x5800, 0x2000..0x3000]);
+        assert_eq!(found(0x3000..0x5000), []);
+        assert_eq!(region.taken_in(&(0..0x8000)), [0..0x1000, 0x3000..0x5000, 0x6000..0x8000]);
+        assert_eq!(region.taken_in(&(0x2000..0x3000)), []);
+        assert_eq!(region.taken_in(&(0x3000..0x5000)), [0x3000..0x5000]);
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, off_t, size_t};
-use mglru_pager::Advice;
 use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
 
@@ -72,7 +71,7 @@ pub unsafe extern "C" fn mmap(
         match mapped {
             Mapped::At(start) => return start.cast(),
             Mapped::No => {}
-            Mapped::Refused(errno) => return refused(errno),
+            Mapped::Refused(errno) => return not_mapped(errno),
         }
     }
     if let Some(start) = heap::map(address, len, prot, flags) {
@@ -82,37 +81,23 @@ pub unsafe extern "C" fn mmap(
         as_own(|| table::map_over(&addresses(address, len)));
     }
     // SAFETY: the caller's own arguments.
-    unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) as *mut c_void }
+    let start = unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) };
+    if flags & libc::MAP_FIXED != 0 && start != -1 {
+        heap::lend(&addresses(address, len));
+    }
+    start as *mut c_void
 }
 
-/// Stands in for mremap(3), whose last argument is there for some flags only.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mremap(
-    address: *mut c_void,
-    old: size_t,
-    new: size_t,
-    flags: c_int,
-    to: *mut c_void,
-) -> *mut c_void {
-    let (range, fixed) = (addresses(address, old), flags & !libc::MREMAP_MAYMOVE != 0);
-    if let Some(heap) = heap::at(address) {
-        let may_move = flags & libc::MREMAP_MAYMOVE != 0;
-        let done = if fixed { None } else { heap::remap(heap, range, new, may_move) };
-        return done.unwrap_or_else(|| refused(libc::ENOMEM));
-    }
-    // A managed file has one place.
-    match at(address, |managed| !fixed && new > 0 && managed.resize(&range, pages(new))) {
-        Some(true) => return address,
-        Some(false) => return refused(libc::ENOMEM),
-        None => heap::bring(&range),
-    }
-    // SAFETY: the caller's own arguments.
-    unsafe { libc::syscall(libc::SYS_mremap, address, old, new, flags, to) as *mut c_void }
-}
-
-fn refused(errno: c_int) -> *mut c_void {
+/// Refuses to map.
+pub fn not_mapped(errno: c_int) -> *mut c_void {
     set_errno(errno);
     libc::MAP_FAILED
+}
+
+/// Refuses a call.
+pub fn refused(errno: c_int) -> c_int {
+    set_errno(errno);
+    -1
 }
 
 /// Stands in for mmap64(3).
@@ -136,7 +121,7 @@ pub fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
 }
 
 /// Whole pages, bytes.
-fn pages(len: size_t) -> usize {
+pub fn pages(len: size_t) -> usize {
     len.checked_next_multiple_of(4096).unwrap_or(usize::MAX)
 }
 
@@ -175,6 +160,9 @@ pub fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
 /// Stands in for msync(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) -> c_int {
+    if heap::has_hole(&addresses(address, len)) {
+        return refused(libc::ENOMEM);
+    }
     let done = at(address, |managed| {
         let range = managed.offsets(addresses(address, len));
         // What is handed to the kernel outlives the process.
@@ -188,55 +176,18 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) 
     done.unwrap_or_else(|| unsafe { libc::syscall(libc::SYS_msync, address, len, flags) as c_int })
 }
 
-/// Stands in for madvise(3). A managed file's pages are not dropped on request, but for what a
-/// private mapping has of its own: they cost only what the budget gives them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn madvise(address: *mut c_void, len: size_t, advice: c_int) -> c_int {
-    if heap::at(address).is_some() {
-        // SAFETY: the caller's own arguments, or less.
-        let say = |advice: c_int| unsafe { libc::syscall(libc::SYS_madvise, address, len, advice) };
-        return heap::advice(advice).map_or(0, say) as c_int;
-    }
-    let done = at(address, |managed| {
-        let range = managed.offsets(addresses(address, len));
-        let advice = match advice {
-            libc::MADV_DONTNEED => return status(managed.forget(range)),
-            libc::MADV_NORMAL => Advice::Normal,
-            libc::MADV_RANDOM => Advice::Random,
-            libc::MADV_SEQUENTIAL => Advice::Sequential,
-            libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => Advice::PopulateRead,
-            libc::MADV_COLD => Advice::Cold,
-            libc::MADV_PAGEOUT => Advice::PageOut,
-            _ => return 0,
-        };
-        status(managed.map.advise_range(advice, range))
-    });
-    done.unwrap_or_else(|| {
-        // SAFETY: the caller's own arguments.
-        unsafe { libc::syscall(libc::SYS_madvise, address, len, advice) as c_int }
-    })
-}
-
 /// Stands in for mprotect(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mprotect(address: *mut c_void, len: size_t, prot: c_int) -> c_int {
+    if heap::has_hole(&addresses(address, len)) {
+        return refused(libc::ENOMEM);
+    }
     // SAFETY: the caller's own arguments.
     let done = unsafe { libc::syscall(libc::SYS_mprotect, address, len, prot) as c_int };
     if done == 0 && prot & libc::PROT_WRITE != 0 {
         places::allow_stores(&addresses(address, len));
     }
     done
-}
-
-/// Stands in for posix_madvise(3), whose advice has the same numbers but answers with an errno.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: size_t, advice: c_int) -> c_int {
-    if advice == libc::POSIX_MADV_DONTNEED {
-        return 0;
-    }
-    // SAFETY: the caller's own arguments.
-    let failed = unsafe { madvise(address, len, advice) } == -1;
-    if failed { errno() } else { 0 }
 }
 
 type OnFd = unsafe extern "C" fn(c_int) -> c_int;

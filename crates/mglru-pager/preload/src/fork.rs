@@ -65,7 +65,7 @@ fn map_files(managed: &Managed) {
         None => (0, libc::PROT_READ, libc::MAP_SHARED),
         Some(from) => (from, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE),
     };
-    for range in managed.ranges() {
+    for range in managed.inherited() {
         let (len, offset, flags) = (range.len(), range.start - start, kind | libc::MAP_FIXED);
         // SAFETY: nothing is there.
         unsafe { libc::syscall(libc::SYS_mmap, range.start, len, prot, flags, fd, base + offset) };

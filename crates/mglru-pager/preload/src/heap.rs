@@ -76,6 +76,22 @@ pub fn bring(range: &Range<usize>) {
     }
 }
 
+/// Is some of a range that starts in the heap not mapped? Where it is free addresses are reserved,
+/// which the kernel takes for a mapping.
+pub fn has_hole(range: &Range<usize>) -> bool {
+    let heap = at(range.start as *mut c_void).filter(|_| range.start % 4096 == 0);
+    heap.is_some_and(|heap| {
+        !range.is_empty() && heap.mapped(range).as_slice() != std::slice::from_ref(range)
+    })
+}
+
+/// The kernel mapped something at a range, which may lie in the heap.
+pub fn lend(range: &Range<usize>) {
+    if let Some(heap) = heap().filter(|heap| heap.covers(range)) {
+        heap.lend(range.start..range.end.next_multiple_of(4096));
+    }
+}
+
 /// Reservations are longer than what is in use: the heap takes none that is longer, bytes.
 const LONGEST: usize = RESERVE_BYTES / 8;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -121,42 +137,4 @@ fn over(address: *mut c_void, len: usize) -> Option<*mut c_void> {
     // SAFETY: who maps over a range gives up what is there.
     let mapped = unsafe { heap.map_over(address as usize..(address as usize).checked_add(len)?) };
     mapped.then_some(address)
-}
-
-/// Makes a mapping of the heap longer or shorter; `None`: there is no room.
-pub fn remap(heap: &Heap, old: Range<usize>, len: usize, may_move: bool) -> Option<*mut c_void> {
-    let keeps = old.start..old.start + len.next_multiple_of(4096);
-    if keeps.end <= old.end {
-        // SAFETY: the program gives the tail up.
-        unsafe { heap.unmap(keeps.end..old.end) }.ok()?;
-        return Some(old.start as *mut c_void);
-    }
-    if heap.extend(old.clone(), len) {
-        return Some(old.start as *mut c_void);
-    }
-    let to = heap.map(len, None).filter(|_| may_move)?;
-    // SAFETY: the old mapping is the program's, the new one is longer and nobody else's yet.
-    unsafe {
-        std::ptr::copy_nonoverlapping(old.start as *const u8, to, old.len());
-        heap.unmap(old).ok()?;
-    }
-    Some(to.cast())
-}
-
-/// What the program says of its heap. Only dropping content means anything: the budget decides
-/// what stays. Lazily freed memory would escape it, and is dropped now.
-pub fn advice(advice: c_int) -> Option<c_int> {
-    match advice {
-        libc::MADV_DONTNEED | libc::MADV_FREE => Some(libc::MADV_DONTNEED),
-        libc::MADV_NORMAL
-        | libc::MADV_RANDOM
-        | libc::MADV_SEQUENTIAL
-        | libc::MADV_WILLNEED
-        | libc::MADV_COLD
-        | libc::MADV_PAGEOUT
-        | libc::MADV_HUGEPAGE
-        | libc::MADV_NOHUGEPAGE
-        | libc::MADV_MERGEABLE => None,
-        other => Some(other),
-    }
 }

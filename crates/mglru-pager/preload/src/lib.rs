@@ -20,6 +20,7 @@
 //! written to its file after it was made; where faults are signals, other calls and those that are
 //! not made through the C library (io_uring) get EFAULT where managed memory is not there.
 
+mod advice;
 mod calls;
 mod candidate;
 mod claim;
@@ -33,10 +34,12 @@ mod lengths;
 mod lent;
 mod locks;
 mod managed;
+mod maps;
 mod memory;
 mod messages;
 mod next;
 mod places;
+mod remap;
 mod settings;
 mod signals;
 mod snapshot;

@@ -1,52 +1,173 @@
 //! Memory that the program locks. Of a heap the kernel keeps it: what is locked does not move. A
-//! managed file's pages are pinned instead, and cost the budget.
+//! managed file's pages are pinned instead. Both cost the budget, of which half may be locked:
+//! more of it stays in swap's reach, which is said once, and the program goes on.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use libc::{c_int, c_uint, c_void, size_t};
+use mglru_pager::own::as_own;
 
-use crate::calls::{addresses, at, set_errno};
+use crate::calls::{addresses, at, errno, refused};
 use crate::next::next;
-use crate::table::any;
+use crate::table::{any, any_at, say, table};
+use crate::{heap, maps, settings};
 
 type Lock = unsafe extern "C" fn(*const c_void, size_t) -> c_int;
 type Lock2 = unsafe extern "C" fn(*const c_void, size_t, c_uint) -> c_int;
 type LockAll = unsafe extern "C" fn(c_int) -> c_int;
+type UnlockAll = unsafe extern "C" fn() -> c_int;
 
-/// The answer, if the range is of a managed file.
-fn set_locked(address: *const c_void, len: size_t, locked: bool) -> Option<c_int> {
-    let done = at(address.cast_mut(), |managed| {
-        let range = managed.offsets(addresses(address.cast_mut(), len));
-        if locked { managed.lock(range) } else { managed.unlock(range) }
-    })?;
-    if done.is_err() {
-        set_errno(libc::ENOMEM);
+/// What mlockall said of memory that is mapped from then on; 0: nothing.
+static FUTURE: AtomicI32 = AtomicI32::new(0);
+
+/// Is there room in the budget for so much to be locked? If not, that is said.
+fn has_room(len: usize) -> bool {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let fits = as_own(|| maps::locked() + len <= settings::most_locked());
+    if !fits && !TOLD.swap(true, Ordering::Relaxed) {
+        as_own(|| say("locked memory may be swapped all the same", &"it is over half the budget"));
     }
-    Some(if done.is_ok() { 0 } else { -1 })
+    fits
+}
+
+/// The answer, if the range is managed and the kernel is not to be asked.
+fn lock(address: *const c_void, len: size_t) -> Option<c_int> {
+    let (address, range) = (address.cast_mut(), addresses(address.cast_mut(), len));
+    if heap::has_hole(&range) {
+        return Some(refused(libc::ENOMEM));
+    }
+    if heap::at(address).is_some() {
+        return (!has_room(range.len())).then_some(0);
+    }
+    if !any_at(&range) {
+        return None;
+    }
+    let fits = has_room(range.len());
+    let locked = at(address, |managed| !fits || managed.lock(managed.offsets(range)).is_ok())?;
+    Some(if locked { 0 } else { refused(libc::ENOMEM) })
 }
 
 /// Stands in for mlock(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlock(address: *const c_void, len: size_t) -> c_int {
-    set_locked(address, len, true).unwrap_or_else(|| next!(mlock(address, len) as Lock))
+    lock(address, len).unwrap_or_else(|| next!(mlock(address, len) as Lock))
 }
 
 /// Stands in for mlock2(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlock2(address: *const c_void, len: size_t, flags: c_uint) -> c_int {
-    set_locked(address, len, true).unwrap_or_else(|| next!(mlock2(address, len, flags) as Lock2))
+    lock(address, len).unwrap_or_else(|| next!(mlock2(address, len, flags) as Lock2))
 }
 
 /// Stands in for munlock(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munlock(address: *const c_void, len: size_t) -> c_int {
-    set_locked(address, len, false).unwrap_or_else(|| next!(munlock(address, len) as Lock))
+    let range = addresses(address.cast_mut(), len);
+    if heap::has_hole(&range) {
+        return refused(libc::ENOMEM);
+    }
+    let done = at(address.cast_mut(), |managed| managed.unlock(managed.offsets(range)));
+    match done {
+        Some(Ok(())) => 0,
+        Some(Err(_)) => refused(libc::ENOMEM),
+        None => next!(munlock(address, len) as Lock),
+    }
 }
 
-/// Stands in for mlockall(2): all of memory and a budget for it cannot both be.
+/// Stands in for mlockall(2). The kernel would lock what the pager set aside as well, so that
+/// what is mapped is locked part by part. What will be mapped is left to the kernel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    if any() || crate::heap::is_managed() {
-        set_errno(libc::ENOMEM);
-        return -1;
+    if !(any() || heap::is_managed()) || !is_valid(flags) {
+        return next!(mlockall(flags) as LockAll);
     }
-    next!(mlockall(flags) as LockAll)
+    if flags & libc::MCL_CURRENT != 0 {
+        if let Err(errno) = as_own(|| lock_current(flags)) {
+            return refused(errno);
+        }
+    }
+    let future = if flags & libc::MCL_FUTURE == 0 { 0 } else { flags };
+    if FUTURE.swap(future, Ordering::AcqRel) == 0 && future != 0 {
+        as_own(|| say("mappings from now on stay with the kernel", &"mlockall(MCL_FUTURE)"));
+    }
+    0
+}
+
+fn is_valid(flags: c_int) -> bool {
+    let when = libc::MCL_CURRENT | libc::MCL_FUTURE;
+    flags & when != 0 && flags & !(when | libc::MCL_ONFAULT) == 0
+}
+
+/// Locks all that the program has mapped, but what is managed only if all of that has room. As
+/// with mlockall, what cannot be brought in is no error.
+fn lock_current(flags: c_int) -> Result<(), c_int> {
+    let on_fault = if flags & libc::MCL_ONFAULT == 0 { 0 } else { libc::MLOCK_ONFAULT };
+    let (mine, others): (Vec<_>, Vec<_>) = current().into_iter().partition(is_managed);
+    for range in &others {
+        lock_one(range, on_fault)?;
+    }
+    if has_room(mine.iter().map(Range::len).sum()) {
+        mine.iter().try_for_each(|range| lock_one(range, on_fault))?;
+        let mut table = table();
+        for managed in table.files() {
+            let ranges = managed.ranges().to_vec();
+            for offsets in ranges.into_iter().map(|range| managed.offsets(range)) {
+                managed.lock(offsets).map_err(|_| libc::ENOMEM)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_managed(range: &Range<usize>) -> bool {
+    heap::holds(range)
+}
+
+/// The program's own mappings, and those of libraries: not what the pager set aside.
+fn current() -> Vec<Range<usize>> {
+    let parts = maps::parts(&(0..usize::MAX)).unwrap_or_default();
+    let own = |part: &maps::Part| part.name.starts_with("/memfd:mglru") || part.name.starts_with("[v");
+    let parts = parts.into_iter().filter(|part| part.prot != 0 && !own(part));
+    parts.map(|part| part.range).filter(|range| !heap::is_set_aside(range)).collect()
+}
+
+fn lock_one(range: &Range<usize>, on_fault: c_uint) -> Result<(), c_int> {
+    // SAFETY: no content changes.
+    let done = unsafe { libc::syscall(libc::SYS_mlock2, range.start, range.len(), on_fault) };
+    match errno() {
+        // A part without content, or one that cannot be read.
+        _ if done == 0 => Ok(()),
+        libc::EPERM => Err(libc::EPERM),
+        _ => Ok(()),
+    }
+}
+
+/// Are new mappings to be the kernel's, because they are to be locked?
+pub fn is_future() -> bool {
+    FUTURE.load(Ordering::Acquire) != 0
+}
+
+/// Locks a new mapping of the kernel's, if mlockall said so.
+pub fn lock_new(range: &Range<usize>) {
+    let future = FUTURE.load(Ordering::Acquire);
+    if future != 0 {
+        let on_fault = if future & libc::MCL_ONFAULT == 0 { 0 } else { libc::MLOCK_ONFAULT };
+        let _ = lock_one(range, on_fault);
+    }
+}
+
+/// Stands in for munlockall(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munlockall() -> c_int {
+    FUTURE.store(0, Ordering::Release);
+    if any() {
+        as_own(|| {
+            for managed in table().files() {
+                // What stays pinned costs no more than memory.
+                let _ = managed.unlock(0..managed.map.len());
+            }
+        });
+    }
+    next!(munlockall() as UnlockAll)
 }

@@ -1,6 +1,8 @@
 //! A managed mapping: a file that the program maps shared, once whatever it maps of it, or a
 //! private mapping, each for itself.
 
+mod advised;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -44,6 +46,8 @@ pub struct Managed {
     ranges: Vec<Range<usize>>,
     /// What it gave up of that while it kept the rest: offsets.
     cut: Vec<Range<usize>>,
+    /// What children of forks do not get: addresses.
+    withheld: Vec<Range<usize>>,
     /// While the program forks: what the child gets.
     kept: Option<Snapshot>,
     place: places::Taken,
@@ -60,8 +64,21 @@ impl Managed {
     ) -> Self {
         let place = places::take(&span_of(&map));
         let (locked, ranges, cut) = (BTreeSet::new(), Vec::new(), Vec::new());
-        let (stores, kept) = (true, None);
-        Self { kind, map, file, store, writable, stores, locked, ranges, cut, kept, place }
+        let (stores, kept, withheld) = (true, None, Vec::new());
+        Self {
+            kind,
+            map,
+            file,
+            store,
+            writable,
+            stores,
+            locked,
+            ranges,
+            cut,
+            withheld,
+            kept,
+            place,
+        }
     }
 
     /// The file whose only mapping this is.
@@ -108,7 +125,8 @@ impl Managed {
 
     /// In the child, where the file is mapped by now.
     pub fn restore_kept(&self) {
-        let mapped: Vec<_> = self.ranges.iter().map(|range| self.offsets(range.clone())).collect();
+        let mapped: Vec<_> =
+            self.inherited().into_iter().map(|range| self.offsets(range)).collect();
         if let Some(kept) = &self.kept {
             // SAFETY: the child's own mapping, just made.
             unsafe { kept.restore(self.span().start as *mut u8, &mapped) };
@@ -173,6 +191,7 @@ impl Managed {
     /// the one that fits. The addresses stay, and may be mapped again, for as long as anything of
     /// the file is mapped.
     pub fn shrink(&mut self, addresses: &Range<usize>) {
+        self.withhold(addresses, false);
         let mut parts = vec![addresses.clone()];
         while let Some(part) = parts.pop() {
             let of = |fits: &dyn Fn(&Range<usize>) -> bool| self.ranges.iter().position(fits);

@@ -108,14 +108,18 @@ impl Handler {
     }
 
     /// The program forked. What is mapped the child shares; staged pages it is given now, and
-    /// for swapped ones it gets a share of their slots.
+    /// for swapped ones it gets a share of their slots; of what is withheld it gets nothing.
     pub(super) fn forked(&mut self, uffd: Uffd) {
         let arena = self.arena.clone();
         let Backing::Heap(children) = &arena.backing else { unreachable!("only heaps fork") };
         let mut child = Child::new(arena.clone(), uffd);
+        let withheld = children.withheld.now();
         for table in arena.filled_tables(0) {
             for page in table..(table + TABLE).min(arena.pages.len()) {
-                self.share(page, &mut child);
+                let start = arena.view.address(page) as usize;
+                if !withheld.meet(&(start..start + PAGE)) {
+                    self.share(page, &mut child);
+                }
             }
         }
         children.adopt(child);

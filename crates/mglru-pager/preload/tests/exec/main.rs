@@ -7,7 +7,7 @@ mod calls;
 mod ends;
 mod files;
 mod private;
-
+mod programs;
 mod signals;
 
 use std::fs::File;

@@ -1,0 +1,55 @@
+//! What the kernel says of this process's mappings.
+
+use std::ops::Range;
+
+use libc::c_int;
+
+/// A part of a range of addresses, and what may be done there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its addresses.
+    pub range: Range<usize>,
+    /// What mmap or mprotect said of it.
+    pub prot: c_int,
+    /// What is mapped, as the kernel names it.
+    pub name: String,
+}
+
+/// Finds what is mapped of a range, in order; `None`: there is no /proc.
+pub fn parts(range: &Range<usize>) -> Option<Vec<Part>> {
+    // The first thread may have ended, and with it what /proc/self says.
+    let maps = std::fs::read_to_string("/proc/thread-self/maps").ok()?;
+    let mut parts: Vec<Part> = maps.lines().filter_map(parse).collect();
+    for part in &mut parts {
+        let (start, end) = (part.range.start.max(range.start), part.range.end.min(range.end));
+        part.range = start..end;
+    }
+    parts.retain(|part| !part.range.is_empty());
+    Some(parts)
+}
+
+/// `START-END rwxp OFFSET DEVICE INODE NAME`.
+fn parse(line: &str) -> Option<Part> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let number = |text: &str| usize::from_str_radix(text, 16).ok();
+    let bits = [(b'r', libc::PROT_READ), (b'w', libc::PROT_WRITE), (b'x', libc::PROT_EXEC)];
+    let said = words.next()?.as_bytes();
+    let prot = bits.iter().filter(|(letter, _)| said.contains(letter)).map(|(_, bit)| bit).sum();
+    let name = words.nth(3).unwrap_or_default().into();
+    Some(Part { range: number(start)?..number(end)?, prot, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_addresses_and_protection() {
+        let line = "7f00-8000 r-xp 00000000 08:01 42                /lib/a b.so";
+        let part = parse(line).unwrap();
+        assert_eq!((part.range, part.prot), (0x7f00..0x8000, libc::PROT_READ | libc::PROT_EXEC));
+        assert_eq!(part.name, "/lib/a");
+        assert_eq!(parse("7f00-8000 ---p 00000000 00:00 0").unwrap().prot, 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Programs in C that say the same under the library, with either engine, as without it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+
+use mglru_pager::{KEPT_BITS, launch, probe};
+
+const FLAGS: [&str; 4] = ["-std=gnu11", "-O1", "-w", "-pthread"];
+
+/// What a program needs of the host that it has not; `None`: it has everything.
+fn lack() -> Option<String> {
+    if launch::malloc().is_none() {
+        return Some("no libjemalloc.so.2 here".into());
+    }
+    if Command::new("cc").arg("--version").output().is_err() {
+        return Some("no C compiler here".into());
+    }
+    let lacks = probe().into_iter().find(|fact| !fact.ok && fact.what != KEPT_BITS);
+    lacks.map(|fact| format!("{} ({})", fact.detail, fact.fix))
+}
+
+/// A program of `tests/programs`, compiled once.
+fn compiled(name: &str) -> PathBuf {
+    static COMPILED: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let compile = || {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let exe = std::env::current_exe().unwrap();
+        let program = exe.with_file_name(format!("{name}-{}", std::process::id()));
+        let mut cc = Command::new("cc");
+        cc.args(FLAGS).arg(programs.join(format!("{name}.c"))).arg("-o").arg(&program);
+        let output = cc.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        program
+    };
+    compiled.entry(name.into()).or_insert_with(compile).clone()
+}
+
+/// A shell command that runs a case of a program, in a folder of its own.
+pub fn run(command: &str, program: &str, case: &str, faults: Option<&str>) -> Output {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let mut shell = Command::new("timeout");
+    shell.args(["-k", "5", "100", "sh", "-c", command, "sh"]);
+    shell.arg(compiled(program)).arg(case).current_dir(folder.path());
+    if let (Some(faults), Some(malloc)) = (faults, launch::malloc()) {
+        let preload = format!("{} {}", super::library().display(), malloc.display());
+        shell.env("PRELOAD", preload).env(launch::ENV_FAULTS, faults);
+        shell.env(launch::ENV_MAX, (12 << 20).to_string()).env(launch::ENV_FORK, "serve");
+        shell.env(launch::ENV_SWAP, (1 << 30).to_string());
+        shell.env(launch::ENV_SWAP_DIR, folder.path());
+    }
+    shell.output().unwrap()
+}
+
+/// How a case ended: what it said, and its status.
+pub fn told(output: &Output) -> (String, Option<i32>) {
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+}
+
+/// Replaces the shell by the program, under the library if there is one.
+pub const RUN: &str = r#"LD_PRELOAD="$PRELOAD" exec "$@""#;
+
+/// Runs a case after a shell command: what it says on its standard error under the library, with
+/// each engine, having said the same otherwise as without. Nothing, if it cannot run here.
+pub fn as_plain_after(before: &str, program: &str, case: &str) -> Vec<String> {
+    if let Some(lack) = lack() {
+        println!("skipped: {lack}");
+        return Vec::new();
+    }
+    let command = format!("{before}{RUN}");
+    let plain = told(&run(&command, program, case, None));
+    let with = |faults: &&str| {
+        let output = run(&command, program, case, Some(faults));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(told(&output), plain, "{program} {case} {faults}: {said}");
+        said
+    };
+    ["thread", "sigbus"].iter().map(with).collect()
+}
+
+/// As [`as_plain_after`], and the library has nothing to say.
+fn as_plain(program: &str, case: &str) {
+    for said in as_plain_after("", program, case) {
+        assert_eq!(said, "", "{program} {case}");
+    }
+}
+
+macro_rules! cases {
+    ($program:ident: $($case:ident)*) => {
+        mod $program {
+            $(
+                #[test]
+                fn $case() {
+                    super::as_plain(stringify!($program), stringify!($case));
+                }
+            )*
+        }
+    };
+}
+
+cases! { memory:
+    protected_memory protected_shared_memory
+    wipe_on_fork wipe_in_a_child no_fork
+    move_to_a_place move_and_keep move_in_and_out moves_keep_protection refused_moves
+    refused_advice dropped guards private_files
+}
