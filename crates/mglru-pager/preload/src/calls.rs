@@ -13,7 +13,7 @@ use mglru_pager::own::{self, as_own};
 use crate::managed::Managed;
 use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
-use crate::{fork, heap, places, settings};
+use crate::{fork, heap, locks, places, settings};
 
 /// More is in no address space: the kernel says so.
 const MOST: usize = 1 << 47;
@@ -34,7 +34,8 @@ pub fn errno() -> c_int {
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let of_file = flags & (libc::MAP_ANONYMOUS | libc::MAP_SYNC) == 0 && fd >= 0;
-    if !of_file || own::is_own() || !(settings::least()..MOST).contains(&len) {
+    if !of_file || own::is_own() || locks::is_future() || !(settings::least()..MOST).contains(&len)
+    {
         return false;
     }
     if !is_private(flags) && !settings::manages_shared_files() {
@@ -48,6 +49,17 @@ fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_
         as_own(|| say(LEFT, &"it is executable, without access, or at an address of its choice"));
     }
     !other
+}
+
+/// It may be where the heap has addresses of its own, and is locked if all is to be.
+fn mapped_by_kernel(start: usize, len: size_t, flags: c_int) {
+    let range = start..start + pages(len);
+    if flags & libc::MAP_FIXED != 0 {
+        heap::lend(&range);
+    }
+    if !own::is_own() {
+        locks::lock_new(&range);
+    }
 }
 
 fn is_private(flags: c_int) -> bool {
@@ -82,8 +94,8 @@ pub unsafe extern "C" fn mmap(
     }
     // SAFETY: the caller's own arguments.
     let start = unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) };
-    if flags & libc::MAP_FIXED != 0 && start != -1 {
-        heap::lend(&addresses(address, len));
+    if start != -1 {
+        mapped_by_kernel(start as usize, len, flags);
     }
     start as *mut c_void
 }

@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use crate::managed::Managed;
 use crate::table::{Locked, table};
-use crate::{ends, fatal, heap, memory};
+use crate::{ends, fatal, heap, locks, memory};
 
 unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
@@ -52,6 +52,7 @@ extern "C" fn in_child() {
     fatal::abandon();
     ends::note_process();
     heap::abandon();
+    locks::forget();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
     table.files().iter().for_each(map_files);
     table.files().iter_mut().for_each(Managed::drop_kept);

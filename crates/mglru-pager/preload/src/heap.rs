@@ -8,7 +8,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_int, c_void};
-use mglru_pager::{Heap, own};
+use mglru_pager::{ForkPolicy, Heap, Pager, own};
+
+use crate::managed::without;
+use crate::maps::{self, Part};
 
 /// The heap while this process has one; a forked child has not.
 static HEAP: AtomicPtr<Heap> = AtomicPtr::new(std::ptr::null_mut());
@@ -19,8 +22,28 @@ static RESERVE: OnceLock<Range<usize>> = OnceLock::new();
 /// mapped at once. Tables for what is not used take no memory.
 const RESERVE_BYTES: usize = 64 << 30;
 
+/// What the pager mapped for itself before the program began.
+static SET_ASIDE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+
+/// Starts a pager, and notes what it sets aside for itself.
+pub fn start<E>(pager: impl FnOnce() -> Result<Pager, E>, fork: ForkPolicy) -> Result<(), String>
+where
+    E: std::fmt::Display,
+{
+    let ranges = || maps::parts(&(0..usize::MAX)).unwrap_or_default().into_iter().map(|p| p.range);
+    let before: Vec<_> = ranges().collect();
+    let pager = pager().map_err(|error| error.to_string())?;
+    start_heap(&pager, fork)?;
+    let reserve = RESERVE.get().cloned().unwrap_or_default();
+    let own = before.iter().chain([&reserve]).fold(ranges().collect(), |all: Vec<_>, other| {
+        all.iter().flat_map(|range| without(range, other)).collect()
+    });
+    let _ = SET_ASIDE.set(own);
+    Ok(())
+}
+
 /// Makes a heap of the pager's; it stays for as long as the process.
-pub fn start(pager: &mglru_pager::Pager, fork: mglru_pager::ForkPolicy) -> Result<(), String> {
+fn start_heap(pager: &Pager, fork: ForkPolicy) -> Result<(), String> {
     let heap = pager.root().heap(RESERVE_BYTES, fork).map_err(|error| error.to_string())?;
     let _ = RESERVE.set(heap.reserve());
     // The threads that serve it have started, and have all they need, before it is used.
@@ -38,11 +61,6 @@ fn heap() -> Option<&'static Heap> {
 pub fn at(address: *mut c_void) -> Option<&'static Heap> {
     let start = address as usize;
     heap().filter(|heap| heap.covers(&(start..start)))
-}
-
-/// This process has a heap that is managed.
-pub fn is_managed() -> bool {
-    heap().is_some()
 }
 
 /// A child has its parent's memory, and nothing to serve more with.
@@ -67,13 +85,37 @@ pub fn finish_children() {
 
 /// In a child: has all of an inherited range brought here, before its addresses change.
 pub fn bring(range: &Range<usize>) {
-    let inherited = RESERVE.get().is_some_and(|all| all.contains(&range.start));
-    if inherited && HEAP.load(Ordering::Acquire).is_null() {
-        for page in range.clone().step_by(4096) {
+    if is_within(range) && HEAP.load(Ordering::Acquire).is_null() {
+        let inherited = own::as_own(|| maps::parts(range)).unwrap_or_default();
+        for Part { range, prot, .. } in inherited {
+            let (start, len) = (range.start, range.len());
             // SAFETY: the caller is about to move this mapping of its own.
-            unsafe { (page as *const u8).read_volatile() };
+            unsafe {
+                libc::syscall(libc::SYS_mprotect, start, len, prot | libc::PROT_READ);
+                libc::syscall(libc::SYS_madvise, start, len, libc::MADV_POPULATE_READ);
+                libc::syscall(libc::SYS_mprotect, start, len, prot);
+            }
         }
     }
+}
+
+/// This process has a heap, or its parent had.
+pub fn was_managed() -> bool {
+    RESERVE.get().is_some()
+}
+
+/// Does a range start where the heap is, or where the parent's was?
+pub fn is_within(range: &Range<usize>) -> bool {
+    RESERVE.get().is_some_and(|all| all.contains(&range.start))
+}
+
+/// What there is of a range beside what the pager mapped for itself at the start.
+pub fn beside_set_aside(range: Range<usize>) -> Vec<Range<usize>> {
+    let mut parts = vec![range];
+    for own in SET_ASIDE.get().into_iter().flatten() {
+        parts = parts.iter().flat_map(|part| without(part, own)).collect();
+    }
+    parts
 }
 
 /// Is some of a range that starts in the heap not mapped? Where it is free addresses are reserved,
@@ -107,7 +149,7 @@ pub fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int) -> Optio
         | libc::MAP_LOCKED;
     let private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE && flags & libc::MAP_ANONYMOUS != 0;
     let plain = prot == RW || prot == libc::PROT_NONE && len <= LONGEST;
-    if !private || !plain || flags & SPECIAL != 0 {
+    if !private || !plain || flags & SPECIAL != 0 || crate::locks::is_future() {
         return None;
     }
     let start = match flags & libc::MAP_FIXED {

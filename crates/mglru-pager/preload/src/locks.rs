@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use libc::{c_int, c_uint, c_void, size_t};
 use mglru_pager::own::as_own;
 
-use crate::calls::{addresses, at, errno, refused};
+use crate::calls::{addresses, at, refused};
 use crate::next::next;
 use crate::table::{any, any_at, say, table};
 use crate::{heap, maps, settings};
@@ -24,7 +24,7 @@ static FUTURE: AtomicI32 = AtomicI32::new(0);
 /// Is there room in the budget for so much to be locked? If not, that is said.
 fn has_room(len: usize) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
-    let fits = as_own(|| maps::locked() + len <= settings::most_locked());
+    let fits = as_own(|| maps::locked().saturating_add(len) <= settings::most_locked());
     if !fits && !TOLD.swap(true, Ordering::Relaxed) {
         as_own(|| say("locked memory may be swapped all the same", &"it is over half the budget"));
     }
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn munlock(address: *const c_void, len: size_t) -> c_int {
 /// what is mapped is locked part by part. What will be mapped is left to the kernel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    if !(any() || heap::is_managed()) || !is_valid(flags) {
+    if !(any() || heap::was_managed()) || !is_valid(flags) {
         return next!(mlockall(flags) as LockAll);
     }
     if flags & libc::MCL_CURRENT != 0 {
@@ -103,44 +103,34 @@ fn is_valid(flags: c_int) -> bool {
 /// with mlockall, what cannot be brought in is no error.
 fn lock_current(flags: c_int) -> Result<(), c_int> {
     let on_fault = if flags & libc::MCL_ONFAULT == 0 { 0 } else { libc::MLOCK_ONFAULT };
-    let (mine, others): (Vec<_>, Vec<_>) = current().into_iter().partition(is_managed);
-    for range in &others {
-        lock_one(range, on_fault)?;
-    }
-    if has_room(mine.iter().map(Range::len).sum()) {
-        mine.iter().try_for_each(|range| lock_one(range, on_fault))?;
-        let mut table = table();
+    let (mine, others): (Vec<_>, Vec<_>) = current().into_iter().partition(heap::is_within);
+    let bytes = |ranges: &[Range<usize>]| ranges.iter().map(Range::len).sum::<usize>();
+    maps::may_lock(bytes(&mine) + bytes(&others))?;
+    others.iter().for_each(|range| lock_one(range, on_fault));
+    let mut table = table();
+    let files = table.files().iter().flat_map(|managed| managed.ranges()).map(Range::len);
+    if has_room(bytes(&mine) + files.sum::<usize>()) {
+        mine.iter().for_each(|range| lock_one(range, on_fault));
         for managed in table.files() {
-            let ranges = managed.ranges().to_vec();
-            for offsets in ranges.into_iter().map(|range| managed.offsets(range)) {
-                managed.lock(offsets).map_err(|_| libc::ENOMEM)?;
+            for range in managed.ranges().to_vec() {
+                managed.lock(managed.offsets(range)).map_err(|_| libc::ENOMEM)?;
             }
         }
     }
     Ok(())
 }
 
-fn is_managed(range: &Range<usize>) -> bool {
-    heap::holds(range)
-}
-
 /// The program's own mappings, and those of libraries: not what the pager set aside.
 fn current() -> Vec<Range<usize>> {
     let parts = maps::parts(&(0..usize::MAX)).unwrap_or_default();
-    let own = |part: &maps::Part| part.name.starts_with("/memfd:mglru") || part.name.starts_with("[v");
-    let parts = parts.into_iter().filter(|part| part.prot != 0 && !own(part));
-    parts.map(|part| part.range).filter(|range| !heap::is_set_aside(range)).collect()
+    let pagers = |part: &maps::Part| part.name.starts_with("/memfd:mglru");
+    let ranges = parts.into_iter().filter(|part| part.prot != 0 && !pagers(part));
+    ranges.flat_map(|part| heap::beside_set_aside(part.range)).collect()
 }
 
-fn lock_one(range: &Range<usize>, on_fault: c_uint) -> Result<(), c_int> {
+fn lock_one(range: &Range<usize>, on_fault: c_uint) {
     // SAFETY: no content changes.
-    let done = unsafe { libc::syscall(libc::SYS_mlock2, range.start, range.len(), on_fault) };
-    match errno() {
-        // A part without content, or one that cannot be read.
-        _ if done == 0 => Ok(()),
-        libc::EPERM => Err(libc::EPERM),
-        _ => Ok(()),
-    }
+    unsafe { libc::syscall(libc::SYS_mlock2, range.start, range.len(), on_fault) };
 }
 
 /// Are new mappings to be the kernel's, because they are to be locked?
@@ -153,14 +143,19 @@ pub fn lock_new(range: &Range<usize>) {
     let future = FUTURE.load(Ordering::Acquire);
     if future != 0 {
         let on_fault = if future & libc::MCL_ONFAULT == 0 { 0 } else { libc::MLOCK_ONFAULT };
-        let _ = lock_one(range, on_fault);
+        lock_one(range, on_fault);
     }
+}
+
+/// In a forked child, for which it was not said.
+pub fn forget() {
+    FUTURE.store(0, Ordering::Release);
 }
 
 /// Stands in for munlockall(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munlockall() -> c_int {
-    FUTURE.store(0, Ordering::Release);
+    forget();
     if any() {
         as_own(|| {
             for managed in table().files() {

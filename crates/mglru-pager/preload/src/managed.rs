@@ -313,7 +313,10 @@ impl Managed {
 }
 
 /// What there is of a range beside another: below it, above it.
-fn without(range: &Range<usize>, other: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+pub fn without(
+    range: &Range<usize>,
+    other: &Range<usize>,
+) -> impl Iterator<Item = Range<usize>> + use<> {
     let low = range.start..other.start.clamp(range.start, range.end);
     let high = other.end.clamp(range.start, range.end)..range.end;
     [low, high].into_iter().filter(|part| !part.is_empty())

@@ -28,6 +28,36 @@ pub fn parts(range: &Range<usize>) -> Option<Vec<Part>> {
     Some(parts)
 }
 
+/// What a file of this thread's folder in /proc says after a name.
+fn status(name: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/thread-self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next().map(str::to_string)
+}
+
+/// Counts what this process has locked, bytes.
+pub fn locked() -> usize {
+    status("VmLck:").and_then(|kib| kib.parse::<usize>().ok()).unwrap_or(0) << 10
+}
+
+/// Tells whether this process may lock so many bytes of memory.
+///
+/// # Errors
+/// What the kernel would say.
+pub fn may_lock(bytes: usize) -> Result<(), c_int> {
+    const IPC_LOCK: u64 = 1 << 14;
+    let able = status("CapEff:").and_then(|bits| u64::from_str_radix(&bits, 16).ok());
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call fills the structure it is given.
+    unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
+    match limit.rlim_cur {
+        _ if able.unwrap_or(0) & IPC_LOCK != 0 => Ok(()),
+        0 => Err(libc::EPERM),
+        most if bytes as u64 > most => Err(libc::ENOMEM),
+        _ => Ok(()),
+    }
+}
+
 /// `START-END rwxp OFFSET DEVICE INODE NAME`.
 fn parse(line: &str) -> Option<Part> {
     let mut words = line.split_ascii_whitespace();

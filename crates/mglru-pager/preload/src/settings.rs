@@ -22,6 +22,11 @@ pub fn open() -> Result<Pager, PagerError> {
     options.fault_engine(faults()).swap(swap()).open()
 }
 
+/// Bytes of managed memory that may be locked: the rest of the budget has to do for what is not.
+pub fn most_locked() -> usize {
+    number(launch::ENV_MAX).map_or(usize::MAX, |max| max as usize / 2)
+}
+
 /// Who serves the faults of file mappings.
 pub fn faults() -> FaultEngine {
     static FAULTS: OnceLock<FaultEngine> = OnceLock::new();

@@ -22,10 +22,7 @@ extern "C" fn start() {
     }
     let Some(policy) = settings::fork() else { return };
     fork::prepare();
-    let started = as_own(|| {
-        let pager = table().pager().map_err(|error| error.to_string())?;
-        heap::start(&pager, policy)
-    });
+    let started = as_own(|| heap::start(|| table().pager(), policy));
     if let Err(error) = started {
         say("heaps stay with the kernel", &error);
     }

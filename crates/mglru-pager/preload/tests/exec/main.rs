@@ -196,7 +196,7 @@ fn locked_pages_of_a_file_stay() {
     // SAFETY: locks memory of this test's.
     assert_eq!(unsafe { libc::mlock(start.cast(), len) }, 0);
     // SAFETY: as above.
-    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT) }, -1, "more than the budget");
+    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT) }, 0, "more than the budget is not");
     stamp(memory, 0x78);
     let mut resident = [0u8; 64];
     // SAFETY: a byte for each page.

@@ -106,3 +106,32 @@ cases! { memory:
     move_to_a_place move_and_keep move_in_and_out moves_keep_protection refused_moves
     refused_advice dropped guards private_files
 }
+
+cases! { locks: within }
+
+/// Under the library a case says these things of itself, each once.
+fn as_plain_but_says(program: &str, case: &str, lines: &[&str]) {
+    for said in as_plain_after("", program, case) {
+        assert_eq!(said.lines().collect::<Vec<_>>(), lines, "{program} {case}");
+    }
+}
+
+const OVER_HALF: &str =
+    "mglru exec: locked memory may be swapped all the same: it is over half the budget";
+
+#[test]
+fn what_is_locked_beyond_half_the_budget_may_be_swapped() {
+    for case in ["beyond", "beyond_of_a_file", "all"] {
+        as_plain_but_says("locks", case, &[OVER_HALF]);
+    }
+}
+
+#[test]
+fn what_is_to_be_locked_when_it_is_mapped_is_the_kernels() {
+    let future = "mglru exec: mappings from now on stay with the kernel: mlockall(MCL_FUTURE)";
+    for said in as_plain_after("", "locks", "all_to_come") {
+        let lines: Vec<_> = said.lines().filter(|&line| line != OVER_HALF).collect();
+        // Two children say it for themselves.
+        assert_eq!(lines, [future; 3]);
+    }
+}
