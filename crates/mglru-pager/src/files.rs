@@ -3,6 +3,7 @@
 
 mod metrics;
 mod stat;
+pub(crate) mod unmanaged;
 mod value;
 
 use crate::error::PagerError;
@@ -20,9 +21,16 @@ pub struct GroupFile {
     pub name: &'static str,
     read: Option<Read>,
     write: Option<Write>,
+    /// Only the root group has it.
+    of_root: bool,
 }
 
 impl GroupFile {
+    /// Has the group of this path the file?
+    pub fn is_in(&self, path: &str) -> bool {
+        !self.of_root || path == "/"
+    }
+
     /// Can it be read?
     pub fn is_readable(&self) -> bool {
         self.read.is_some()
@@ -35,11 +43,11 @@ impl GroupFile {
 }
 
 const fn shown(name: &'static str, read: Read) -> GroupFile {
-    GroupFile { name, read: Some(read), write: None }
+    GroupFile { name, read: Some(read), write: None, of_root: false }
 }
 
 const fn set(name: &'static str, read: Read, write: Write) -> GroupFile {
-    GroupFile { name, read: Some(read), write: Some(write) }
+    GroupFile { name, read: Some(read), write: Some(write), of_root: false }
 }
 
 macro_rules! limit {
@@ -65,12 +73,13 @@ const FILES: &[GroupFile] = &[
     limit!("memory.min", Limit::Min),
     shown("memory.peak", |group| Ok(format!("{}\n", group.peak()))),
     shown("memory.pressure", |group| Ok(group.pressure())),
-    GroupFile { name: "memory.reclaim", read: None, write: Some(reclaim) },
+    GroupFile { name: "memory.reclaim", read: None, write: Some(reclaim), of_root: false },
     shown("memory.stat", stat::memory),
     shown("memory.swap.current", |group| Ok(format!("{}\n", group.swap_current()))),
     shown("memory.swap.events", |group| stat::events(group, stat::SWAP_EVENTS)),
     limit!("memory.swap.max", Limit::SwapMax),
     set("memory.swappiness", |group| Ok(format!("{}\n", group.swappiness())), swappiness),
+    GroupFile { of_root: true, ..shown("memory.unmanaged", |_| unmanaged::read()) },
     shown("mglru.distances", metrics::distances),
     shown("mglru.faults", metrics::faults),
     shown("mglru.tiers", metrics::tiers),
@@ -92,7 +101,8 @@ impl Group {
     /// # Errors
     /// There is no such file, it cannot be read, or the pager has stopped.
     pub fn read(&self, name: &str) -> Result<String, PagerError> {
-        let read = file(name)?.read.ok_or_else(|| PagerError::FileAccess(name.into()))?;
+        let file = file(name).and_then(|file| self.its(file))?;
+        let read = file.read.ok_or_else(|| PagerError::FileAccess(name.into()))?;
         read(self)
     }
 
@@ -101,8 +111,14 @@ impl Group {
     /// # Errors
     /// There is no such file, it cannot be written, or not with this text.
     pub fn write(&self, name: &str, text: &str) -> Result<(), PagerError> {
-        let write = file(name)?.write.ok_or_else(|| PagerError::FileAccess(name.into()))?;
+        let file = file(name).and_then(|file| self.its(file))?;
+        let write = file.write.ok_or_else(|| PagerError::FileAccess(name.into()))?;
         write(self, text.trim())
+    }
+
+    fn its<'a>(&self, file: &'a GroupFile) -> Result<&'a GroupFile, PagerError> {
+        let its = Some(file).filter(|file| file.is_in(self.path()));
+        its.ok_or_else(|| PagerError::NoFile(file.name.into()))
     }
 }
 
@@ -147,5 +163,7 @@ mod tests {
         assert!(FILES.windows(2).all(|pair| pair[0].name < pair[1].name));
         assert!(FILES.iter().all(|file| file.is_readable() || file.is_writable()));
         assert!(matches!(file("memory.maxx"), Err(PagerError::NoFile(_))));
+        let unmanaged = file("memory.unmanaged").unwrap();
+        assert!(unmanaged.is_in("/") && !unmanaged.is_in("/app"));
     }
 }

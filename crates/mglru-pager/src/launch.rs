@@ -37,6 +37,9 @@ pub const SWAP_DIR: &str = "/var/tmp";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 
+/// Memory outside of the budget ends the program: the process that was launched, by number.
+pub const ENV_STRICT: &str = "MGLRU_STRICT";
+
 /// What the names of sockets start with by which running pagers are seen and steered.
 pub const ENV_CONTROL: &str = "MGLRU_CONTROL";
 
@@ -107,6 +110,8 @@ pub struct Launch {
     pub swap_dir: Option<PathBuf>,
     /// What its socket's name starts with; without that it offers none.
     pub control: Option<PathBuf>,
+    /// Memory outside of the budget ends the program.
+    pub strict: bool,
 }
 
 impl Launch {
@@ -142,6 +147,10 @@ impl Launch {
         command.env(ENV_SHARED_FILES, if self.shared_files { "1" } else { "0" });
         if let Some(fork) = self.heap {
             command.env(ENV_FORK, fork.name());
+        }
+        if self.strict {
+            // The command is to be executed in place of this process.
+            command.env(ENV_STRICT, std::process::id().to_string());
         }
         for (name, folder) in [(ENV_SWAP_DIR, &swap_dir), (ENV_CONTROL, &self.control)] {
             folder.as_ref().map(|folder| command.env(name, folder));

@@ -53,6 +53,7 @@ mod withheld;
 pub use baseline::FifoPager;
 pub use engine::FaultEngine;
 pub use error::{Failure, PagerError};
+pub use files::unmanaged::tell_unmanaged;
 pub use files::{GroupFile, files};
 pub use group::{Group, GroupStat, Limit};
 pub use heap::{ForkPolicy, Heap};

@@ -2,11 +2,13 @@
 //! functions are those of the preload library; called from here they must not ask the pager again.
 
 use std::cell::Cell;
+use std::io;
+use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sys::signal;
 pub use crate::sys::signal::{wait, wake_all};
-pub use crate::sys::thread::spawn;
+use crate::sys::{signal, thread};
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
@@ -48,4 +50,31 @@ pub fn as_own<T>(what: impl FnOnce() -> T) -> T {
     let done = what();
     OWN.set(before);
     done
+}
+
+/// Starts a thread that is the pager's own: it takes no signals, and what it calls is not asked
+/// about. Its name must begin with `mglru-`.
+///
+/// # Errors
+/// The system starts no more threads.
+pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::spawn(name, what).map(drop)
+}
+
+/// What is told of private memory that the pager maps for itself (true) or unmaps (false).
+pub type OnMap = fn(Range<usize>, bool);
+
+static ON_MAP: OnceLock<OnMap> = OnceLock::new();
+
+/// Has `told` called whenever the pager maps or unmaps private memory, so that it can be told from
+/// the program's. Only the first call counts.
+pub fn on_map(told: OnMap) {
+    let _ = ON_MAP.set(told);
+}
+
+/// Tells of a range that was just mapped, or is about to be unmapped.
+pub(crate) fn tell(range: Range<usize>, mapped: bool) {
+    if let Some(told) = ON_MAP.get() {
+        told(range, mapped);
+    }
 }

@@ -171,7 +171,8 @@ fn pagers(choice: &Choice) -> Result<String, Error> {
 fn list(pager: &Running, group: &str) -> Result<String, Error> {
     let children = pager.call()?.children(group).map_err(|error| told(group, &error))?;
     let names = children.iter().map(|child| format!("{child}/\n"));
-    Ok(names.chain(mglru_pager::files().iter().map(|file| format!("{}\n", file.name))).collect())
+    let files = mglru_pager::files().iter().filter(|file| file.is_in(group));
+    Ok(names.chain(files.map(|file| format!("{}\n", file.name))).collect())
 }
 
 fn what_if_text(

@@ -59,8 +59,8 @@ fn name_of(name: &OsStr) -> Done<&str> {
     name.to_str().ok_or(Errno::EINVAL)
 }
 
-fn file_of(name: &str) -> Option<&'static GroupFile> {
-    files().iter().find(|file| file.name == name)
+fn file_of(group: &str, name: &str) -> Option<&'static GroupFile> {
+    files().iter().find(|file| file.name == name && file.is_in(group))
 }
 
 impl State {
@@ -104,7 +104,7 @@ impl State {
     fn lookup(&mut self, parent: INodeNo, name: &str) -> Done<FileAttr> {
         let group = self.group(parent)?;
         let children = self.children(&group)?;
-        let node = match file_of(name) {
+        let node = match file_of(&group, name) {
             Some(file) => Node { group, file: Some(file) },
             None if children.iter().any(|child| child == name) => below(&group, name),
             None => return Err(Errno::ENOENT),
@@ -126,8 +126,9 @@ impl State {
     }
 
     fn make(&mut self, parent: INodeNo, name: &str) -> Done<FileAttr> {
-        let node = below(&self.group(parent)?, name);
-        if file_of(name).is_some() {
+        let group = self.group(parent)?;
+        let node = below(&group, name);
+        if file_of(&group, name).is_some() {
             return Err(Errno::EEXIST);
         }
         self.ask(&["mkdir", &node.group])?;
@@ -164,7 +165,7 @@ impl State {
         let group = self.group(ino)?;
         let mut entries: Vec<_> =
             [".", ".."].map(|name| (ino.0, FileType::Directory, name.to_string())).into();
-        for file in files() {
+        for file in files().iter().filter(|file| file.is_in(&group)) {
             let node = Node { group: group.clone(), file: Some(file) };
             entries.push((self.nodes.number(node), FileType::RegularFile, file.name.to_string()));
         }

@@ -13,7 +13,7 @@ use mglru_pager::own::{self, as_own};
 use crate::managed::Managed;
 use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
-use crate::{fork, heap, locks, places, settings};
+use crate::{fork, heap, locks, places, settings, unmanaged};
 
 /// More is in no address space: the kernel says so.
 const MOST: usize = 1 << 47;
@@ -97,6 +97,7 @@ pub unsafe extern "C" fn mmap(
     if start != -1 {
         mapped_by_kernel(start as usize, len, flags);
     }
+    unmanaged::left(start as usize, addresses(address, len), prot, flags, fd);
     start as *mut c_void
 }
 
@@ -150,6 +151,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
     if any_at(&range) && as_own(|| table::unmap(&range)) {
         return 0;
     }
+    unmanaged::gone(&range);
     // SAFETY: the caller's own arguments.
     unsafe { libc::syscall(libc::SYS_munmap, address, len) as c_int }
 }

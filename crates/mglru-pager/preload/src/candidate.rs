@@ -1,7 +1,7 @@
 //! Which files can be managed.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 
 use crate::claim::Key;
@@ -16,11 +16,12 @@ pub fn candidate(file: &File) -> Option<(Key, usize)> {
     eligible.then(|| ((meta.dev(), meta.ino()), meta.len() as usize))
 }
 
-fn is_in_memory(file: &File) -> bool {
+/// Is the file of a system whose files are memory?
+pub fn is_in_memory(file: impl AsFd) -> bool {
     // SAFETY: any bytes are a value of the structure, which the call fills.
     let (done, found) = unsafe {
         let mut found: libc::statfs = std::mem::zeroed();
-        (libc::fstatfs(file.as_raw_fd(), &mut found), found)
+        (libc::fstatfs(file.as_fd().as_raw_fd(), &mut found), found)
     };
     done == 0 && IN_MEMORY.contains(&found.f_type)
 }

@@ -9,7 +9,7 @@ use mglru_pager::{held, own};
 
 use crate::next::{Next, next};
 use crate::table::{any, table};
-use crate::{close, heap};
+use crate::{close, heap, unmanaged};
 
 type Exit = unsafe extern "C" fn(c_int) -> !;
 type Abort = unsafe extern "C" fn() -> !;
@@ -42,6 +42,7 @@ pub fn finish() {
     if own::is_own() || !is_managed_process() {
         return;
     }
+    unmanaged::say_at_end();
     heap::finish();
     if any() {
         table().write_back();
@@ -51,6 +52,7 @@ pub fn finish() {
 /// Finishes at exit(3), after which nothing of the program's runs.
 pub extern "C" fn at_exit() {
     if is_managed_process() {
+        unmanaged::say_at_end();
         heap::finish();
         table().finish();
     }

@@ -14,7 +14,7 @@ use mglru_pager::own;
 
 use crate::next::next;
 use crate::signals::Sigaction;
-use crate::{ends, heap, settings, table};
+use crate::{ends, heap, settings, table, unmanaged};
 
 /// The process ends after this time, whatever is not finished.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,6 +33,7 @@ pub fn start() {
         while ASKED.load(Ordering::Acquire) == 0 {
             own::wait(&ASKED, 0, PATIENCE);
         }
+        unmanaged::say_at_end();
         heap::finish_children();
         table::table().finish();
         FINISHED.store(1, Ordering::Release);

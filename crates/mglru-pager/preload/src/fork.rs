@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use crate::managed::Managed;
 use crate::table::{Locked, table};
-use crate::{ends, fatal, heap, locks, memory};
+use crate::{ends, fatal, heap, locks, memory, unmanaged};
 
 unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
@@ -51,6 +51,7 @@ extern "C" fn in_child() {
     memory::release_in_child();
     fatal::abandon();
     ends::note_process();
+    unmanaged::in_child();
     heap::abandon();
     locks::forget();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };

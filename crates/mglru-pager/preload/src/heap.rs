@@ -63,6 +63,11 @@ pub fn at(address: *mut c_void) -> Option<&'static Heap> {
     heap().filter(|heap| heap.covers(&(start..start)))
 }
 
+/// Tells whether this process has a heap that is managed.
+pub fn is_managed() -> bool {
+    !HEAP.load(Ordering::Acquire).is_null()
+}
+
 /// A child has its parent's memory, and nothing to serve more with.
 pub fn abandon() {
     HEAP.store(std::ptr::null_mut(), Ordering::Release);

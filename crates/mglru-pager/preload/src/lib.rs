@@ -48,4 +48,5 @@ mod streams;
 mod sync;
 mod table;
 mod transfers;
+mod unmanaged;
 mod vectors;

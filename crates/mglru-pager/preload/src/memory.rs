@@ -52,7 +52,8 @@ struct Aside {
     size: usize,
 }
 
-fn in_child() -> bool {
+/// Was this process forked from one with a pager?
+pub fn in_child() -> bool {
     IN_CHILD.load(Ordering::Acquire)
 }
 

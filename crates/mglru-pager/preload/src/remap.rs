@@ -8,7 +8,7 @@ use mglru_pager::{Heap, own::as_own};
 use crate::calls::{addresses, at, errno, pages};
 use crate::maps::{self, Part};
 use crate::table::{self, any_at};
-use crate::{calls, heap};
+use crate::{calls, heap, unmanaged};
 
 const PAGE: usize = 4096;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -83,6 +83,7 @@ unsafe fn by_kernel(ask: &Ask, remap: impl FnOnce() -> libc::c_long) -> *mut c_v
     let start = remap() as *mut c_void;
     if start != libc::MAP_FAILED {
         target.iter().for_each(heap::lend);
+        unmanaged::moved(&ask.old, start, ask.len);
     }
     start
 }

@@ -4,7 +4,7 @@ use mglru_pager::held;
 use mglru_pager::own::{self, as_own};
 
 use crate::table::{say, table};
-use crate::{ends, fatal, fork, heap, settings, signals};
+use crate::{ends, fatal, fork, heap, settings, signals, unmanaged};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -17,11 +17,16 @@ extern "C" fn start() {
     signals::start();
     ends::note_process();
     own::set_allocates_apart();
-    if settings::fork().is_some() || settings::manages_shared_files() {
-        as_own(fatal::start);
-    }
-    let Some(policy) = settings::fork() else { return };
     fork::prepare();
+    // Its threads, as the pager's, start before the heap is used.
+    unmanaged::start();
+    as_own(fatal::start);
+    start_heap();
+    unmanaged::started();
+}
+
+fn start_heap() {
+    let Some(policy) = settings::fork() else { return };
     let started = as_own(|| heap::start(|| table().pager(), policy));
     if let Err(error) = started {
         say("heaps stay with the kernel", &error);

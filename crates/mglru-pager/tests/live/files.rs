@@ -34,9 +34,14 @@ fn every_file_is_read_and_limits_are_what_was_written() {
     let group = pager.root().create("app").unwrap();
     let mut map = group.map_anon(2 * MIB).unwrap();
     map.fill(1);
-    for file in files().iter().filter(|file| file.is_readable()) {
+    let readable = |file: &&mglru_pager::GroupFile| file.is_readable() && file.is_in("/app");
+    for file in files().iter().filter(readable) {
         let text = group.read(file.name).unwrap();
         assert!(text.ends_with('\n'), "{}: {text:?}", file.name);
+    }
+    // Nothing counts it in a program that has a pager of its own.
+    for group in [&group, &pager.root()] {
+        assert!(group.read("memory.unmanaged").is_err());
     }
     assert_eq!(group.read("memory.max").unwrap(), "max\n");
     for (written, read) in [("8M", "8388608\n"), ("8388700", "8388608\n"), ("max\n", "max\n")] {

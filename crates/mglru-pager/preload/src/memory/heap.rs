@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use dlmalloc::{Allocator, Dlmalloc};
 
+use crate::unmanaged;
+
 /// Addresses set aside for the pager's heap, bytes: what tells its blocks from others.
 const RESERVED: usize = 64 << 30;
 /// What dlmalloc aligns to anyway.
@@ -79,7 +81,9 @@ pub fn map(size: usize, prot: libc::c_int) -> Option<*mut u8> {
     // SAFETY: without MAP_FIXED nothing that is mapped changes.
     let got =
         unsafe { libc::syscall(libc::SYS_mmap, null_mut::<u8>(), size, prot, flags, -1, 0usize) };
-    (got != -1).then_some(got as *mut u8)
+    let start = (got != -1).then_some(got as *mut u8)?;
+    unmanaged::note_own(&(start as usize..start as usize + size));
+    Some(start)
 }
 
 /// Memory straight from the kernel.
@@ -97,11 +101,13 @@ unsafe impl Allocator for Kernel {
     }
 
     fn free_part(&self, start: *mut u8, old: usize, new: usize) -> bool {
+        unmanaged::gone(&(start as usize + new..start as usize + old));
         // SAFETY: the tail of a region, which the allocator no longer uses.
         unsafe { libc::syscall(libc::SYS_munmap, start.add(new), old - new) == 0 }
     }
 
     fn free(&self, start: *mut u8, size: usize) -> bool {
+        unmanaged::gone(&(start as usize..start as usize + size));
         // SAFETY: a region that the allocator no longer uses.
         unsafe { libc::syscall(libc::SYS_munmap, start, size) == 0 }
     }

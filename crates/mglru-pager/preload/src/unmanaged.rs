@@ -1,0 +1,149 @@
+//! What is not managed is said: how much of the program's memory is outside of the budget, and
+//! why. At the program's end in one line, while it runs in `memory.unmanaged`.
+//!
+//! What is resident is the kernel's to say (`smaps`); why it is outside is noted where a mapping is
+//! left to the kernel (`ranges`). A thread (`watcher`) brings both together when what is resident
+//! has changed, and at the end. Not counted is what any process has: code, stacks of ordinary
+//! depth, the pager itself. Nothing is said of less than 4 MiB, or of an eighth of the budget if
+//! that is less, but for 2 MiB: variables of libraries.
+
+mod children;
+mod figures;
+mod judge;
+mod line;
+mod proc;
+mod ranges;
+mod reason;
+mod smaps;
+mod strict;
+mod watcher;
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use libc::{c_int, c_void};
+use mglru_pager::own;
+
+use self::line::Line;
+use self::ranges::Ranges;
+use self::reason::{Call, Reason};
+use crate::{candidate, heap, memory, settings};
+
+static RANGES: Ranges = Ranges::new();
+/// Whether there will be a heap is known.
+static STARTED: AtomicBool = AtomicBool::new(false);
+/// In a forked child, whose parent counts it for as long as it lives: that parent.
+static PARENT: AtomicI32 = AtomicI32::new(0);
+/// What was said, bytes: a program whose execve failed goes on.
+static SAID: AtomicU64 = AtomicU64::new(0);
+
+/// Less than this is not worth saying, bytes.
+fn least() -> u64 {
+    const MIB: u64 = 1 << 20;
+    settings::budget().map_or(4 * MIB, |budget| (budget / 8).clamp(2 * MIB, 4 * MIB))
+}
+
+/// Starts to look. What the pager maps from now on is told from the program's.
+pub fn start() {
+    own::on_map(|range, mapped| if mapped { note_own(&range) } else { RANGES.forget(&range) });
+    watcher::start(&RANGES, least());
+    mglru_pager::tell_unmanaged(|| {
+        watcher::ask(true);
+        line::file(&watcher::NOW.get(), &watcher::PEAK.get())
+    });
+    if strict::is_asked_for() {
+        strict::start();
+    }
+}
+
+/// The program is about to begin, with a heap or without.
+pub fn started() {
+    STARTED.store(true, Ordering::Release);
+}
+
+/// Notes memory of this library's own.
+pub fn note_own(range: &Range<usize>) {
+    RANGES.note(range, Reason::Own);
+}
+
+/// Notes that a range is about to be unmapped.
+pub fn gone(range: &Range<usize>) {
+    RANGES.forget(range);
+}
+
+/// Notes a mapping that mmap left to the kernel, with the arguments it had.
+pub fn left(start: usize, range: Range<usize>, prot: c_int, flags: c_int, fd: c_int) {
+    let len = range.len();
+    if start == libc::MAP_FAILED as usize || flags & libc::MAP_ANONYMOUS == 0 && fd < 0 {
+        return;
+    }
+    let mapped = start..start + len;
+    if own::is_own() {
+        return note_own(&mapped);
+    }
+    let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
+    let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
+    let call = Call {
+        at_address: range.start != 0,
+        short: len < settings::least(),
+        prot,
+        flags,
+        in_memory: shared && flags & libc::MAP_ANONYMOUS == 0 && is_memory(fd),
+        heap: heap::is_managed(),
+    };
+    // What is opened within a reservation was left for the reservation's reason.
+    let within = RANGES.at(start).filter(|_| fixed && call.reason() == Reason::Hint);
+    let early = Some(Reason::Raw).filter(|_| !shared && !STARTED.load(Ordering::Acquire));
+    RANGES.note(&mapped, early.or(within).unwrap_or_else(|| call.reason()));
+}
+
+fn is_memory(fd: c_int) -> bool {
+    // SAFETY: the descriptor is open while the caller's call lasts.
+    candidate::is_in_memory(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+/// Notes that the kernel moved a mapping, or changed its length.
+pub fn moved(from: &Range<usize>, to: *mut c_void, len: usize) {
+    if to != libc::MAP_FAILED
+        && let Some(reason) = RANGES.at(from.start)
+    {
+        RANGES.forget(from);
+        RANGES.note(&(to as usize..to as usize + len), reason);
+    }
+}
+
+/// In a forked child: its parent counts what it has.
+pub fn in_child() {
+    watcher::forget();
+    // SAFETY: takes nothing.
+    PARENT.store(unsafe { libc::getppid() }, Ordering::Release);
+}
+
+/// Says what was outside of the budget, if that is worth a line: the program ends, or becomes
+/// another. It allocates nothing, and may be called where a signal was.
+pub fn say_at_end() {
+    if memory::in_child() {
+        if !is_orphan() {
+            return;
+        }
+        watcher::look_as_orphan();
+    } else {
+        watcher::ask(false);
+    }
+    let peak = watcher::PEAK.get();
+    let all = peak.total() + peak.of(Reason::File);
+    let said = SAID.swap(all, Ordering::AcqRel);
+    if said == 0 || all > said + said / 16 + (1 << 20) {
+        let mut line = Line::new();
+        // It has room for every reason.
+        let _ = line::at_end(&mut line, &peak, least());
+        line::say(&line);
+    }
+}
+
+/// The parent that counted this child has ended.
+fn is_orphan() -> bool {
+    // SAFETY: takes nothing.
+    PARENT.load(Ordering::Acquire) != unsafe { libc::getppid() }
+}

@@ -1,0 +1,252 @@
+//! The thread that looks at what is outside of the budget, now and then and when it is asked.
+//!
+//! It has a table of descriptors of its own, which is empty: the program may close any number, or
+//! count on the least that is free, and none of what is opened here shows.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::children::{self, Pids};
+use super::figures::{Figures, Shown};
+use super::judge::Judge;
+use super::proc::{self, Path};
+use super::ranges::Ranges;
+use super::reason::Reason;
+use super::{smaps, strict};
+
+/// How often it looks whether anything changed.
+const EVERY: Duration = Duration::from_millis(250);
+/// As above, where the program is to be ended.
+const EVERY_STRICT: Duration = Duration::from_millis(50);
+/// Looking at everything takes a fiftieth of the time at most.
+const REST: u32 = 50;
+/// Children are looked at so often, where there are any.
+const CHILDREN_EVERY: Duration = Duration::from_secs(1);
+/// A change of less is not looked at, bytes.
+const CHANGE: u64 = 1 << 20;
+/// Who asks waits this long at most: a program must end.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Threads whose stacks are told from other memory.
+const MOST_STACKS: usize = 1024;
+
+/// What there is now, and was at most.
+pub static NOW: Shown = Shown::new();
+pub static PEAK: Shown = Shown::new();
+
+static RUNS: AtomicBool = AtomicBool::new(false);
+/// Times that it was asked, and that it answered; both are waited for.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+static DONE: AtomicU32 = AtomicU32::new(0);
+/// Who asks wants figures, however small.
+static EXACTLY: AtomicBool = AtomicBool::new(false);
+
+/// Starts it. Without it nothing is said.
+pub fn start(ranges: &'static Ranges, least: u64) {
+    let strict = strict::is_asked_for();
+    let watch = move || {
+        if is_apart() {
+            RUNS.store(true, Ordering::Release);
+            Watcher::new(ranges, least, strict).run();
+        }
+    };
+    let _ = mglru_pager::own::spawn("mglru-outside", watch);
+}
+
+/// In a forked child: it has none.
+pub fn forget() {
+    RUNS.store(false, Ordering::Release);
+}
+
+/// Leaves the program's descriptors to the program.
+fn is_apart() -> bool {
+    let flags = libc::CLOSE_RANGE_UNSHARE;
+    // SAFETY: what is closed are this thread's own copies.
+    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, flags) == 0 }
+}
+
+/// Has everything looked at now; `exactly`: also if it is too little to be said.
+pub fn ask(exactly: bool) {
+    if !RUNS.load(Ordering::Acquire) {
+        return;
+    }
+    EXACTLY.fetch_or(exactly, Ordering::AcqRel);
+    let turn = ASKED.fetch_add(1, Ordering::AcqRel) + 1;
+    wake(&ASKED);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let done = DONE.load(Ordering::Acquire);
+        let left = until.saturating_duration_since(Instant::now());
+        if done.wrapping_sub(turn) as i32 >= 0 || left.is_zero() {
+            return;
+        }
+        wait(&DONE, done, left);
+    }
+}
+
+fn wait(on: &AtomicU32, value: u32, at_most: Duration) {
+    let (seconds, nanos) = (at_most.as_secs() as i64, i64::from(at_most.subsec_nanos()));
+    let at_most = libc::timespec { tv_sec: seconds, tv_nsec: nanos };
+    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time outlive the call.
+    unsafe { libc::syscall(libc::SYS_futex, on.as_ptr(), wait, value, &raw const at_most) };
+}
+
+fn wake(on: &AtomicU32) {
+    let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is static.
+    unsafe { libc::syscall(libc::SYS_futex, on.as_ptr(), wake, i32::MAX) };
+}
+
+/// Something that one thread waits for and another says, once.
+pub struct Signal<T> {
+    rung: AtomicU32,
+    said: OnceLock<T>,
+}
+
+impl<T: Copy> Signal<T> {
+    pub const fn new() -> Self {
+        Self { rung: AtomicU32::new(0), said: OnceLock::new() }
+    }
+
+    pub fn ring(&self, what: T) {
+        let _ = self.said.set(what);
+        self.rung.store(1, Ordering::Release);
+        wake(&self.rung);
+    }
+
+    pub fn wait(&self) -> T {
+        loop {
+            if let Some(said) = self.said.get() {
+                return *said;
+            }
+            wait(&self.rung, 0, Duration::from_secs(3600));
+        }
+    }
+}
+
+struct Watcher {
+    ranges: &'static Ranges,
+    /// Less is not worth saying, bytes.
+    least: u64,
+    strict: Option<strict::Watch>,
+    pids: Pids,
+    stacks: [usize; MOST_STACKS],
+    /// When everything was looked at, how long that took, and what was resident then.
+    at: Instant,
+    took: Duration,
+    resident: u64,
+}
+
+impl Watcher {
+    fn new(ranges: &'static Ranges, least: u64, strict: bool) -> Self {
+        let strict = strict.then(strict::Watch::new);
+        let (pids, stacks) = (Pids::new(), [0; MOST_STACKS]);
+        let (at, took) = (Instant::now(), Duration::ZERO);
+        Self { ranges, least, strict, pids, stacks, at, took, resident: 0 }
+    }
+
+    fn run(mut self) {
+        let every = if self.strict.is_some() { EVERY_STRICT } else { EVERY };
+        loop {
+            let asked = ASKED.load(Ordering::Acquire);
+            let is_asked = asked != DONE.load(Ordering::Acquire);
+            if if is_asked { self.is_wanted() } else { self.is_due() } {
+                self.look();
+            }
+            if let Some(strict) = &mut self.strict {
+                strict.judge(&NOW.get(), self.least, &mut self.pids);
+            }
+            DONE.store(asked, Ordering::Release);
+            wake(&DONE);
+            wait(&ASKED, asked, every);
+        }
+    }
+
+    /// Somebody asks: is it worth looking?
+    fn is_wanted(&self) -> bool {
+        EXACTLY.swap(false, Ordering::AcqRel)
+            || own_bytes() > self.least
+            || self.ranges.has(Reason::File)
+            || children::any()
+    }
+
+    /// Did what is resident change by more than a sixteenth, or may a child have more?
+    fn is_due(&self) -> bool {
+        let since = self.at.elapsed();
+        if since < self.took * REST {
+            return false;
+        }
+        let change = resident().abs_diff(self.resident);
+        change > CHANGE.max(self.resident / 16) || since > CHILDREN_EVERY && children::any()
+    }
+
+    fn look(&mut self) {
+        self.at = Instant::now();
+        self.resident = resident();
+        let own = std::process::id();
+        let figures = &mut of_process(self.ranges, &mut self.stacks);
+        if children::any() {
+            children::count(&mut self.pids, own, figures);
+        }
+        NOW.set(figures);
+        PEAK.raise(figures);
+        self.took = self.at.elapsed();
+    }
+}
+
+/// In a forked child whose parent has ended: all that is its own.
+pub fn look_as_orphan() {
+    let (mut judge, mut figures) = (children::Judge::default(), Figures::default());
+    smaps::areas(&Path::new(format_args!("/proc/self/smaps")), |area| judge.take(area));
+    judge.add_to(&mut figures);
+    NOW.set(&figures);
+    PEAK.set(&figures);
+}
+
+/// Bytes resident, by the kernel's quick count.
+fn resident() -> u64 {
+    let mut buffer = [0; 128];
+    let head = proc::head(&Path::new(format_args!("/proc/thread-self/statm")), &mut buffer);
+    let pages = head.split(|&byte| byte == b' ').nth(1).and_then(proc::number);
+    pages.unwrap_or(0) * 4096
+}
+
+/// Bytes that are of no file, resident or in swap: as much as could be outside of the budget.
+fn own_bytes() -> u64 {
+    const KEYS: [&[u8]; 3] = [b"RssAnon:", b"RssShmem:", b"VmSwap:"];
+    let mut kib = 0;
+    proc::lines(&Path::new(format_args!("/proc/thread-self/status")), |line| {
+        let value = KEYS.iter().find_map(|key| line.strip_prefix(*key)).unwrap_or_default();
+        let digits = value.trim_ascii().split(|&byte| byte == b' ').next();
+        kib += digits.and_then(proc::number).unwrap_or(0);
+    });
+    kib << 10
+}
+
+/// What this process has outside of the budget.
+fn of_process(ranges: &Ranges, stacks: &mut [usize]) -> Figures {
+    let n = find_stacks(stacks);
+    let mut judge = Judge::new(ranges, &stacks[..n]);
+    smaps::areas(&Path::new(format_args!("/proc/thread-self/smaps")), |area| judge.take(area));
+    judge.end()
+}
+
+/// An address in the stack of each thread but the first: the C library keeps what it knows of a
+/// thread at the end of its stack, and has told the kernel of a list there.
+fn find_stacks(stacks: &mut [usize]) -> usize {
+    let own = std::process::id();
+    let mut n = 0;
+    proc::numbers(&Path::new(format_args!("/proc/{own}/task")), |task| {
+        let (mut head, mut len) = (0_usize, 0_usize);
+        let (to, size) = (&raw mut head, &raw mut len);
+        // SAFETY: both are places for a word.
+        let told = unsafe { libc::syscall(libc::SYS_get_robust_list, task, to, size) };
+        if task != own && told == 0 && head != 0 {
+            stacks[n] = head;
+            n += 1;
+        }
+        n < stacks.len()
+    });
+    n
+}
