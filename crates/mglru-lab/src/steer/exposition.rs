@@ -54,6 +54,7 @@ pub fn exposition(samples: &[Sample]) -> String {
     let mut text = Text::default();
     faults(&mut text, samples);
     sizes(&mut text, samples);
+    unmanaged(&mut text, samples);
     generations(&mut text, samples);
     distances(&mut text, samples);
     pressure(&mut text, samples);
@@ -108,6 +109,18 @@ fn sizes(text: &mut Text, samples: &[Sample]) {
         text.head(name, kind, help);
         for sample in samples {
             read(sample).into_iter().for_each(|n| text.line(name, &[("group", &sample.group)], n));
+        }
+    }
+}
+
+/// Of a process, not of a group: it has no label for one.
+fn unmanaged(text: &mut Text, samples: &[Sample]) {
+    let name = "mglru_memory_unmanaged_bytes";
+    text.head(name, "gauge", "Resident bytes that no budget covers, by reason, memory.unmanaged.");
+    for keys in samples.iter().filter_map(|sample| sample.unmanaged.as_ref()) {
+        for (reason, bytes) in keys.iter().filter(|(key, _)| !["total", "peak"].contains(&&***key))
+        {
+            text.line(name, &[("reason", reason)], *bytes as f64);
         }
     }
 }

@@ -88,6 +88,8 @@ pub struct Sample {
     pub tiers: Vec<Tier>,
     /// Refault distances.
     pub distances: Distances,
+    /// Of the root group, where it is counted: `memory.unmanaged`.
+    pub unmanaged: Option<BTreeMap<String, u64>>,
 }
 
 impl Sample {
@@ -110,6 +112,7 @@ impl Sample {
             generations: generations(&get("lru_gen")?),
             tiers: tiers(&get("mglru.tiers")?),
             distances: distances(&get("mglru.distances")?),
+            unmanaged: unmanaged(client, group)?,
         })
     }
 
@@ -136,6 +139,20 @@ impl Sample {
     /// Pages that came back after they were evicted.
     pub fn refaults(&self) -> u64 {
         self.stat("workingset_refault_anon") + self.stat("workingset_refault_file")
+    }
+}
+
+/// What no budget covers is a process's, and known to `mglru exec` alone.
+fn unmanaged(
+    client: &mut Client,
+    group: &str,
+) -> Result<Option<BTreeMap<String, u64>>, ControlError> {
+    if group != "/" {
+        return Ok(None);
+    }
+    match client.get(group, "memory.unmanaged") {
+        Err(ControlError::Refused { .. }) => Ok(None),
+        text => Ok(Some(flat(&text?))),
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Row {
     pub max: Option<u64>,
     /// `memory.swap.current`, bytes.
     pub swap: u64,
+    /// Resident bytes of the process that no budget covers, where they are counted.
+    pub outside: Option<u64>,
     /// Faults a second that read nothing.
     pub minor_per_s: f64,
     /// Faults a second that read or unpacked something.
@@ -51,6 +53,7 @@ impl Row {
             current: now.current,
             max: now.max,
             swap: now.swap,
+            outside: now.unmanaged.as_ref().and_then(|keys| keys.get("total").copied()),
             minor_per_s: rate(&|sample| sample.stat("pgfault") - major(sample)),
             major_per_s: rate(&major),
             refaults_per_s: rate(&Sample::refaults),
@@ -70,6 +73,7 @@ impl Row {
             bytes(self.current),
             self.max.map_or_else(|| "max".into(), bytes),
             bytes(self.swap),
+            self.outside.map_or_else(String::new, bytes),
             format!("{:.0}", self.minor_per_s),
             format!("{:.0}", self.major_per_s),
             format!("{:.0}", self.refaults_per_s),
@@ -80,13 +84,14 @@ impl Row {
 }
 
 /// The heads of the columns.
-pub const HEAD: [&str; 11] = [
+pub const HEAD: [&str; 12] = [
     "pid",
     "program",
     "group",
     "current",
     "max",
     "swap",
+    "outside",
     "minor/s",
     "major/s",
     "refault/s",
@@ -119,14 +124,15 @@ mod tests {
                 Generation { seq: 1, anon: 256, file: 0 },
                 Generation { seq: 2, anon: 0, file: 1 },
             ],
+            unmanaged: Some([("total".to_string(), 5 << 20)].into()),
             ..Sample::default()
         };
         let row = Row::new(Some(7), "x", &sample(10, 4, 2), &sample(110, 24, 12), 2.0);
         assert_eq!([row.minor_per_s, row.major_per_s, row.refaults_per_s], [40.0, 10.0, 5.0]);
         let cells = row.cells();
         assert_eq!(cells.len(), HEAD.len());
-        assert_eq!(cells[2..6].join(" "), "/a 3.0M max 0");
-        assert_eq!(cells[10], "4.0K 1.0M");
+        assert_eq!(cells[2..7].join(" "), "/a 3.0M max 0 5.0M");
+        assert_eq!(cells[11], "4.0K 1.0M");
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! file goes on to the C library (mappings: to the kernel) as it came.
 
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, off_t, size_t};
 use mglru_pager::launch::LEFT;
 use mglru_pager::own::{self, as_own};
 
+use crate::candidate::is_zeros;
 use crate::managed::Managed;
 use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
@@ -66,6 +68,15 @@ fn is_private(flags: c_int) -> bool {
     flags & libc::MAP_TYPE == libc::MAP_PRIVATE
 }
 
+const ANON: c_int = libc::MAP_ANONYMOUS;
+
+/// Privately of /dev/zero: anonymous memory by another name.
+fn is_of_zeros(len: usize, flags: c_int, fd: c_int) -> bool {
+    let of_file = flags & ANON == 0 && fd >= 0 && len >= settings::least();
+    // SAFETY: the descriptor is open while the caller's call lasts.
+    of_file && is_private(flags) && is_zeros(&unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
 /// Stands in for mmap(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap(
@@ -86,7 +97,8 @@ pub unsafe extern "C" fn mmap(
             Mapped::Refused(errno) => return not_mapped(errno),
         }
     }
-    if let Some(start) = heap::map(address, len, prot, flags) {
+    let zeros = !own::is_own() && is_of_zeros(len, flags, fd);
+    if let Some(start) = heap::map(address, len, prot, flags | if zeros { ANON } else { 0 }) {
         return start;
     }
     if flags & libc::MAP_FIXED != 0 && any_at(&addresses(address, len)) {

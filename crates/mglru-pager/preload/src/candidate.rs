@@ -26,6 +26,18 @@ pub fn is_in_memory(file: impl AsFd) -> bool {
     done == 0 && IN_MEMORY.contains(&found.f_type)
 }
 
+/// Is it the device of zeros, whose private mappings are anonymous memory?
+pub fn is_zeros(file: &impl AsFd) -> bool {
+    // SAFETY: any bytes are a value of the structure, which the call fills.
+    let (done, found) = unsafe {
+        let mut found: libc::stat = std::mem::zeroed();
+        (libc::fstat(file.as_fd().as_raw_fd(), &mut found), found)
+    };
+    done == 0
+        && found.st_mode & libc::S_IFMT == libc::S_IFCHR
+        && found.st_rdev == libc::makedev(1, 5)
+}
+
 /// Is the file open to be written?
 pub fn is_writable(file: &File) -> bool {
     // SAFETY: takes numbers.
@@ -46,6 +58,8 @@ mod tests {
             }
             Err(_) => println!("skipped: no /dev/shm here"),
         }
+        let zeros = |path| File::open(path).is_ok_and(|file| is_zeros(&file));
+        assert!(zeros("/dev/zero") && !zeros("/dev/null") && !zeros("."));
         let disk = tempfile::NamedTempFile::new_in(".").unwrap();
         assert_eq!(candidate(disk.as_file()), None, "it is empty");
         disk.as_file().set_len(5).unwrap();

@@ -79,11 +79,11 @@ pub fn left(start: usize, range: Range<usize>, prot: c_int, flags: c_int, fd: c_
         return;
     }
     let mapped = start..start + len;
+    let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     if own::is_own() {
         return note_own(&mapped);
     }
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
-    let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     let call = Call {
         at_address: range.start != 0,
         short: len < settings::least(),

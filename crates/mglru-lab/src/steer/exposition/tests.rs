@@ -30,6 +30,10 @@ fn sample(group: &str) -> Sample {
         ],
         tiers: vec![Tier { kind: "anon".into(), tier: 0, refaulted: 1, total: 4 }],
         distances: Distances { resident: 8192, major: 7, classes: vec![(4096, 2), (8192, 1)] },
+        unmanaged: Some(
+            [("total", 9), ("peak", 11), ("brk", 9)].map(|(k, n)| (k.into(), n)).into(),
+        )
+        .filter(|_| group == "/"),
         ..Sample::default()
     }
 }
@@ -71,6 +75,9 @@ fn histograms_add_up() {
     assert_eq!(value("mglru_refault_distance_bytes_bucket", Some("8192")), 3.0);
     assert_eq!(value("mglru_tier_refault_ratio", None), 0.25);
     assert_eq!(value("mglru_evicted_bytes_total", None), 12288.0);
+    let unmanaged = text.lines().filter(|line| line.starts_with("mglru_memory_unmanaged_bytes"));
+    let right = [r#"mglru_memory_unmanaged_bytes{reason="brk"} 9"#];
+    assert_eq!(unmanaged.collect::<Vec<_>>(), right);
     assert!(text.contains("mglru_generation_pages{group=\"/\",gen=\"0\",type=\"anon\"} 20\n"));
     assert!(!text.contains("\nmglru_memory_max_bytes{"), "no limit, no value");
 }

@@ -28,17 +28,28 @@ struct OfFile {
     anonymous: u64,
 }
 
+/// What the last file was.
+#[derive(Default)]
+struct Before {
+    end: usize,
+    /// What lies beside it are its variables.
+    bss: bool,
+    own: bool,
+}
+
 /// Judges the mappings of this process, in the order of their addresses.
 pub struct Judge<'a> {
     figures: Figures,
     ranges: &'a Ranges,
     stacks: Stacks<'a>,
     file: OfFile,
+    before: Before,
 }
 
 impl<'a> Judge<'a> {
     pub fn new(ranges: &'a Ranges, stacks: Stacks<'a>) -> Self {
-        Self { figures: Figures::default(), ranges, stacks, file: OfFile::default() }
+        let (figures, file, before) = Default::default();
+        Self { figures, ranges, stacks, file, before }
     }
 
     pub fn take(&mut self, area: &Area) {
@@ -89,7 +100,8 @@ impl<'a> Judge<'a> {
             self.figures.add(if code { Reason::Brk } else { Reason::Raw }, anonymous);
             self.figures.add(Reason::File, if code { 0 } else { clean });
         }
-        self.file = OfFile { end, writable, code, own, ..OfFile::default() };
+        let before = Before { end, bss: writable && code, own };
+        (self.before, self.file) = (before, OfFile::default());
     }
 
     fn anonymous(&mut self, area: &Area) {
@@ -119,10 +131,10 @@ impl<'a> Judge<'a> {
 
     /// The reason of what no call is known of.
     fn rest(&self, area: &Area) -> Reason {
-        let beside = self.file.end == area.start && self.file.writable && self.file.code;
+        let beside = self.before.end == area.start && self.before.bss;
         let kernels = area.name().starts_with(b"[v");
         let kinds = [
-            (kernels || beside && self.file.own, Reason::Own),
+            (kernels || beside && self.before.own, Reason::Own),
             (area.name() == b"[heap]", Reason::Brk),
             (self.is_stack(area) || area.grows_down, Reason::Stack),
             (area.locked, Reason::Locked),

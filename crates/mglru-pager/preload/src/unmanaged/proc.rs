@@ -17,12 +17,12 @@ pub struct Path {
 }
 
 impl Path {
-    /// Makes a path of its parts; it is cut to 63 bytes.
+    /// Makes a path of its parts, 63 bytes at most.
     pub fn new(parts: std::fmt::Arguments<'_>) -> Self {
         let mut path = Self { bytes: [0; 64], len: 0 };
+        let fits = path.write_fmt(parts).is_ok();
         // What is too long leads nowhere.
-        let _ = path.write_fmt(parts);
-        path
+        if fits { path } else { Self { bytes: [0; 64], len: 0 } }
     }
 
     fn as_c(&self) -> &CStr {
@@ -164,7 +164,7 @@ mod tests {
         assert!(found);
         assert!(!lines(&Path::new(format_args!("/proc/none")), |_| ()));
         let long = Path::new(format_args!("/proc/{}", "9".repeat(100)));
-        assert!(!lines(&long, |_| ()), "cut, and nowhere");
+        assert!(!lines(&long, |_| ()), "it does not fit");
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub enum Reason {
     Hint,
     /// It is the C library's own heap (brk), or variables of programs and libraries.
     Brk,
-    /// It was reserved longer than the heap takes, or the heap's addresses are used up.
+    /// It was reserved longer than the heap takes, or for loads alone, or the heap's addresses are
+    /// used up.
     Reservation,
     /// Processes may share it: it is anonymous and shared, or of a file that is memory.
     Shared,

@@ -9,6 +9,7 @@ mod files;
 mod private;
 mod programs;
 mod signals;
+mod unmanaged;
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
