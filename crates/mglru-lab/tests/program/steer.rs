@@ -105,10 +105,14 @@ fn a_running_program_is_read_and_steered() {
     assert_eq!(program.told(&["ctl", "--pid", &pid, "get", "memory.high"]), "25165824\n");
     program.told(&["ctl", "mkdir", "/side"]);
     assert!(program.told(&["ctl", "ls", "/"]).starts_with("side/\ncgroup.controllers\n"));
+    assert!(program.told(&["ctl", "ls", "/"]).contains("\nmemory.unmanaged\n"));
+    assert!(!program.told(&["ctl", "ls", "/side"]).contains("memory.unmanaged"));
     program.told(&["ctl", "rmdir", "/side"]);
     program.told(&["ctl", "reclaim", "1M"]);
     let stat = program.told(&["ctl", "get", "memory.stat"]);
     assert!(stat.lines().any(|line| line.starts_with("pgsteal_proactive ")), "{stat}");
+    let unmanaged = program.told(&["ctl", "get", "memory.unmanaged"]);
+    assert!(unmanaged.starts_with("total ") && unmanaged.contains("\nno_heap 0\n"), "{unmanaged}");
     let what_if = program.told(&["ctl", "what-if", "--factor", "2", "--format", "json"]);
     let what_if: serde_json::Value = serde_json::from_str(&what_if).unwrap();
     assert_eq!(what_if[0]["factor"], 2.0);
@@ -116,6 +120,7 @@ fn a_running_program_is_read_and_steered() {
     let top: serde_json::Value = serde_json::from_str(&top).unwrap();
     assert_eq!((&top[0]["group"], &top[0]["max"]), (&"/".into(), &33_554_432.into()));
     let table = program.told(&["top", "--once", "--interval", "0.1"]);
+    assert!(top[0]["outside"].is_u64() && table.contains("outside"), "{table}");
     assert!(table.contains("refault/s") && table.contains("32.0M"), "{table}");
 
     let refused = |args: &[&str]| program.refused(args);
@@ -179,6 +184,7 @@ fn the_groups_are_a_directory_like_a_cgroups() {
     let path = |file: &str| dir.path().join(file);
     let read = |file: &str| std::fs::read_to_string(path(file)).unwrap();
     assert_eq!(read("memory.max"), "33554432\n");
+    assert!(read("memory.unmanaged").starts_with("total "));
     assert!(read("memory.pressure").starts_with("some avg10="));
     // As a controller does: read pressure and usage, lower memory.high, see it taken.
     let current: u64 = read("memory.current").trim().parse().unwrap();
@@ -191,6 +197,7 @@ fn the_groups_are_a_directory_like_a_cgroups() {
     assert_eq!(errno(std::fs::write(path("memory.current"), "1")), Some(13));
     std::fs::create_dir(path("web")).unwrap();
     std::fs::create_dir(path("web/cache")).unwrap();
+    assert!(!path("web/memory.unmanaged").exists());
     std::fs::write(path("web/cache/memory.max"), "8M").unwrap();
     assert_eq!(program.told(&["ctl", "get", "memory.max", "/web/cache"]), "8388608\n");
     assert_eq!(errno(std::fs::remove_dir(path("web"))), Some(16));
@@ -217,6 +224,7 @@ fn metrics_are_scraped() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("\nmglru_memory_max_bytes{group=\"/\"} 33554432\n"), "{answer}");
+    assert!(answer.contains("\nmglru_memory_unmanaged_bytes{reason=\"brk\"} "), "{answer}");
     assert!(answer.contains("\nmglru_faults_total{group=\"/\",kind=\"minor\"} "), "{answer}");
     program.end();
 }

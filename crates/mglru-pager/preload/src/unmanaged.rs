@@ -20,7 +20,7 @@ mod watcher;
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use libc::{c_int, c_void};
 use mglru_pager::own;
@@ -38,16 +38,23 @@ static PARENT: AtomicI32 = AtomicI32::new(0);
 /// What was said, bytes: a program whose execve failed goes on.
 static SAID: AtomicU64 = AtomicU64::new(0);
 
+/// The process that has the thread which looks.
+static PID: AtomicU32 = AtomicU32::new(0);
 /// Less than this is not worth saying, bytes.
-fn least() -> u64 {
+static LEAST: AtomicU64 = AtomicU64::new(0);
+
+fn least(budget: Option<u64>) -> u64 {
     const MIB: u64 = 1 << 20;
-    settings::budget().map_or(4 * MIB, |budget| (budget / 8).clamp(2 * MIB, 4 * MIB))
+    budget.map_or(4 * MIB, |budget| (budget / 8).clamp(2 * MIB, 4 * MIB))
 }
 
 /// Starts to look. What the pager maps from now on is told from the program's.
 pub fn start() {
     own::on_map(|range, mapped| if mapped { note_own(&range) } else { RANGES.forget(&range) });
-    watcher::start(&RANGES, least());
+    let least = least(settings::budget());
+    PID.store(std::process::id(), Ordering::Release);
+    LEAST.store(least, Ordering::Release);
+    watcher::start(&RANGES, least);
     mglru_pager::tell_unmanaged(|| {
         watcher::ask(true);
         line::file(&watcher::NOW.get(), &watcher::PEAK.get())
@@ -123,13 +130,12 @@ pub fn in_child() {
 /// Says what was outside of the budget, if that is worth a line: the program ends, or becomes
 /// another. It allocates nothing, and may be called where a signal was.
 pub fn say_at_end() {
-    if memory::in_child() {
-        if !is_orphan() {
-            return;
-        }
+    if std::process::id() == PID.load(Ordering::Acquire) {
+        watcher::ask(false);
+    } else if is_orphan() {
         watcher::look_as_orphan();
     } else {
-        watcher::ask(false);
+        return;
     }
     let peak = watcher::PEAK.get();
     let all = peak.total() + peak.of(Reason::File);
@@ -137,13 +143,26 @@ pub fn say_at_end() {
     if said == 0 || all > said + said / 16 + (1 << 20) {
         let mut line = Line::new();
         // It has room for every reason.
-        let _ = line::at_end(&mut line, &peak, least());
+        let _ = line::at_end(&mut line, &peak, LEAST.load(Ordering::Acquire));
         line::say(&line);
     }
 }
 
-/// The parent that counted this child has ended.
+/// This is a forked child, and the parent that counted it has ended. A child that has its parent's
+/// memory until it becomes another program is none.
 fn is_orphan() -> bool {
     // SAFETY: takes nothing.
-    PARENT.load(Ordering::Acquire) != unsafe { libc::getppid() }
+    memory::in_child() && PARENT.load(Ordering::Acquire) != unsafe { libc::getppid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_eighth_of_the_budget_is_worth_saying_within_bounds() {
+        let mib = |budget: u64| least(Some(budget << 20)) >> 20;
+        assert_eq!([4, 16, 24, 32, 1024].map(mib), [2, 2, 3, 4, 4]);
+        assert_eq!(least(None), 4 << 20);
+    }
 }

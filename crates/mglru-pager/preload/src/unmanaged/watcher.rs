@@ -21,8 +21,6 @@ const EVERY: Duration = Duration::from_millis(250);
 const EVERY_STRICT: Duration = Duration::from_millis(50);
 /// Looking at everything takes a fiftieth of the time at most.
 const REST: u32 = 50;
-/// Children are looked at so often, where there are any.
-const CHILDREN_EVERY: Duration = Duration::from_secs(1);
 /// A change of less is not looked at, bytes.
 const CHANGE: u64 = 1 << 20;
 /// Who asks waits this long at most: a program must end.
@@ -173,12 +171,11 @@ impl Watcher {
 
     /// Did what is resident change by more than a sixteenth, or may a child have more?
     fn is_due(&self) -> bool {
-        let since = self.at.elapsed();
-        if since < self.took * REST {
+        if self.at.elapsed() < self.took * REST {
             return false;
         }
         let change = resident().abs_diff(self.resident);
-        change > CHANGE.max(self.resident / 16) || since > CHILDREN_EVERY && children::any()
+        change > CHANGE.max(self.resident / 16) || children::any()
     }
 
     fn look(&mut self) {

@@ -29,10 +29,11 @@ static void fill(char *start)
 
 static void *deep(void *unused)
 {
-	char here[N - (1 << 20)];
-	memset(here, 1, sizeof here);
-	usleep(700000);
-	return here[7] == 1 ? unused : here;
+	volatile char here[N - (1 << 20)];
+	for (size_t at = 0; at < sizeof here; at += 64)
+		here[at] = 1;
+	usleep(1000000);
+	return here[64] == 1 ? unused : 0;
 }
 
 static void *thread_stack(void)
@@ -86,10 +87,9 @@ static void *forked(int waits)
 {
 	if (fork() == 0) {
 		char *start = (char *)syscall(SYS_mmap, 0, N, RW, MINE, -1, 0);
-		if (!waits)
-			usleep(200000);
+		usleep(waits ? 0 : 1500000);
 		fill(start);
-		usleep(1500000 * waits);
+		usleep(1500000);
 		exit(0);
 	}
 	if (waits)
@@ -127,13 +127,12 @@ int main(int argc, char **argv)
 	if (IS("child")) p = forked(1);
 	if (IS("orphan")) p = forked(0);
 	if (IS("program")) p = program(argv[0], "malloc");
-	if (IS("static")) p = program("./static", "malloc");
+	if (IS("static")) p = program("./static", "held");
+	if (IS("held")) fill(malloc(N)), sleep(1);
 	if (p == MAP_FAILED)
 		return 1;
 	if (p)
 		fill(p);
 	usleep(300000);
-	if (IS("_exit"))
-		_exit(0);
 	return 0;
 }
