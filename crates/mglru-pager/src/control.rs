@@ -26,8 +26,8 @@ use std::time::Duration;
 
 use crate::pager::Pager;
 use crate::sys::socket::{self, Peer};
-use crate::sys::thread;
 use crate::sys::wake::{self, Wake};
+use crate::sys::{held, thread};
 
 pub use client::{Client, ControlError};
 
@@ -58,7 +58,7 @@ impl Pager {
     /// # Errors
     /// Somebody answers there, or the path cannot be used.
     pub fn offer(&self, path: &Path) -> io::Result<Control> {
-        let listener = bind(path)?;
+        let listener = bind(path).and_then(held::keep)?;
         listener.set_nonblocking(true)?;
         let ending = Arc::new(Ending { wake: Wake::new()?, now: AtomicBool::new(false) });
         let fd = listener.as_raw_fd();
@@ -156,6 +156,7 @@ impl Server {
 
     fn welcome(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
+            let Ok(stream) = held::keep(stream) else { continue };
             let set = stream
                 .set_nonblocking(false)
                 .and_then(|()| stream.set_read_timeout(Some(Duration::from_millis(1))))

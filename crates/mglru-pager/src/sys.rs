@@ -27,7 +27,7 @@ pub const PAGE: usize = 4096;
 /// Closes a descriptor that nobody uses any more.
 pub fn close(fd: std::os::fd::RawFd) {
     // SAFETY: takes a number; the caller owns it.
-    unsafe { libc::close(fd) };
+    crate::own::as_own(|| unsafe { libc::close(fd) });
 }
 
 /// The result of a call that returns -1 on failure.

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::sys::{PAGE, direct, raw};
+use crate::sys::{PAGE, direct, held, raw};
 
 /// A file of whole pages, open past the page cache.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl SwapFile {
     pub fn create(folder: &Path, bytes: u64) -> io::Result<Self> {
         let file = direct::unnamed(folder)?;
         direct::reserve(&file, bytes)?;
-        Ok(Self { file: direct::reopen(&file, true)? })
+        Ok(Self { file: direct::reopen(&file, true).and_then(held::keep)? })
     }
 }
 
