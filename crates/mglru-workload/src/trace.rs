@@ -1,8 +1,9 @@
 //! Traces: reference strings recorded elsewhere, read as a stream and replayed as a workload.
 //!
 //! [`TraceReader`] turns a file of any [`Format`], plain or compressed, into blocks of
-//! [`Request`]s; [`TraceFile`] reads a pipe more than once. [`DenseReader`] and [`Dense`] number the pages densely for caches that
-//! index arrays, [`Summary`] counts, and [`TraceWorkload`] makes a trace a workload like any other.
+//! [`Request`]s; [`TraceFile`] gives such readers again and again, of a pipe too. [`DenseReader`]
+//! and [`Dense`] number the pages densely for caches that index arrays, [`Summary`] counts, and
+//! [`TraceWorkload`] makes a trace a workload like any other.
 
 mod container;
 mod csv;
