@@ -6,9 +6,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub use crate::sys::signal::{wait, wake_all};
-use crate::sys::{signal, thread};
+use crate::sys::{signal, tasks, thread};
 
 thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
@@ -37,6 +38,26 @@ pub fn others_bus(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
 /// standard error.
 pub fn say(line: &str) {
     crate::sys::raw::say_line(&format!("{line}\n"));
+}
+
+/// Has something done, by a thread that is not at work for a pager, once all others are.
+///
+/// # Errors
+/// The thread cannot be started.
+pub fn once_alone(what: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    const OFTEN: Duration = Duration::from_millis(1);
+    const SELDOM: Duration = Duration::from_millis(50);
+    let watch = tasks::Watch::open()?;
+    let wait = move || {
+        let mut pause = OFTEN;
+        while !watch.only_own_left() {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(SELDOM);
+        }
+        OWN.set(false);
+        what();
+    };
+    thread::spawn("mglru-last", wait).map(drop)
 }
 
 /// Is the calling thread at work for a pager?

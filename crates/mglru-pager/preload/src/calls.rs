@@ -15,7 +15,7 @@ use crate::candidate::is_zeros;
 use crate::managed::Managed;
 use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
-use crate::{fork, heap, locks, places, settings, unmanaged};
+use crate::{fork, heap, limits, locks, places, settings, unmanaged};
 
 /// More is in no address space: the kernel says so.
 const MOST: usize = 1 << 47;
@@ -96,6 +96,9 @@ pub unsafe extern "C" fn mmap(
             Mapped::No => {}
             Mapped::Refused(errno) => return not_mapped(errno),
         }
+    }
+    if flags & libc::MAP_FIXED == 0 && !own::is_own() && limits::is_over(pages(len)) {
+        return not_mapped(libc::ENOMEM);
     }
     let zeros = !own::is_own() && is_of_zeros(len, flags, fd);
     if let Some(start) = heap::map(address, len, prot, flags | if zeros { ANON } else { 0 }) {

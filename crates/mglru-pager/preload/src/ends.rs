@@ -9,7 +9,7 @@ use mglru_pager::{held, own};
 
 use crate::next::{Next, next};
 use crate::table::{any, table};
-use crate::{close, heap, unmanaged};
+use crate::{close, heap, limits, unmanaged};
 
 type Exit = unsafe extern "C" fn(c_int) -> !;
 type Abort = unsafe extern "C" fn() -> !;
@@ -87,7 +87,7 @@ macro_rules! execs {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $of),*) -> c_int {
             finish();
-            next!($name($($arg),*) as $type)
+            limits::exec(|| next!($name($($arg),*) as $type))
         }
     )*};
 }
@@ -147,46 +147,86 @@ extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) -> *
     NEXT.address()
 }
 
-macro_rules! before_exec {
-    ($($before:ident: $name:literal;)*) => {$(
-        extern "C" fn $before() -> *mut c_void {
-            static NEXT: Next = Next::new($name);
-            finish();
-            NEXT.address()
-        }
-    )*};
+/// Stands in for syscall(2): goes on where [`before_syscall`] says, with the arguments as they came.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall() {
+    naked_asm!(
+        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+        "call {before}",
+        "mov r11, rax",
+        "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+        "jmp r11",
+        before = sym before_syscall,
+    )
 }
 
-before_exec! {
-    before_execl: c"execl";
-    before_execlp: c"execlp";
-    before_execle: c"execle";
+/// Arguments of a function that takes any number: five in registers, the others in memory.
+///
+/// # Safety
+/// Both point to as many as the caller gave, the last one null.
+unsafe fn listed(first: Strings, others: Strings) -> Vec<*const c_char> {
+    let nth = |n: usize| match n {
+        // SAFETY: as the caller promises.
+        0..5 => unsafe { *first.add(n) },
+        // SAFETY: as above.
+        _ => unsafe { *others.add(n - 5) },
+    };
+    let mut list = Vec::new();
+    while !nth(list.len()).is_null() {
+        list.push(nth(list.len()));
+    }
+    list.push(std::ptr::null());
+    list
 }
 
-/// Defines functions with any number of arguments: each calls `before`, which returns where to go
-/// on, with the arguments as they came.
-macro_rules! passes_on {
-    ($($name:ident: $before:ident;)*) => {$(
+unsafe extern "C" fn exec_list(path: *const c_char, first: Strings, others: Strings) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { execv(path, listed(first, others).as_ptr()) }
+}
+
+unsafe extern "C" fn exec_file(file: *const c_char, first: Strings, others: Strings) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { execvp(file, listed(first, others).as_ptr()) }
+}
+
+unsafe extern "C" fn exec_with(path: *const c_char, first: Strings, others: Strings) -> c_int {
+    // SAFETY: the caller's own arguments; the environment comes behind the null.
+    unsafe {
+        let list = listed(first, others);
+        let env = match list.len() {
+            n @ 0..5 => *first.add(n),
+            n => *others.add(n - 5),
+        };
+        execve(path, list.as_ptr(), env.cast())
+    }
+}
+
+/// Defines functions that take any number of strings: each calls `with` with its first argument,
+/// where those are that came in registers, and where the others are.
+macro_rules! lists {
+    ($($name:ident: $with:ident;)*) => {$(
         /// Stands in for the function of this name.
         #[cfg(target_arch = "x86_64")]
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name() {
             naked_asm!(
-                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                "call {before}",
-                "mov r11, rax",
-                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                "jmp r11",
-                before = sym $before,
+                "push r9", "push r8", "push rcx", "push rdx", "push rsi",
+                "mov rsi, rsp",
+                "lea rdx, [rsp + 48]",
+                "call {with}",
+                "add rsp, 40",
+                "ret",
+                with = sym $with,
             )
         }
     )*};
 }
 
-passes_on! {
-    execl: before_execl;
-    execlp: before_execlp;
-    execle: before_execle;
-    syscall: before_syscall;
+lists! {
+    execl: exec_list;
+    execlp: exec_file;
+    execle: exec_with;
 }

@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use crate::managed::Managed;
 use crate::table::{Locked, table};
-use crate::{ends, fatal, heap, locks, memory, unmanaged};
+use crate::{ends, fatal, heap, last, locks, memory, unmanaged};
 
 unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
@@ -54,6 +54,7 @@ extern "C" fn in_child() {
     unmanaged::in_child();
     heap::abandon();
     locks::forget();
+    last::first_begins();
     let Some(mut table) = HELD.with(|held| held.borrow_mut().take()) else { return };
     table.files().iter().for_each(map_files);
     table.files().iter_mut().for_each(Managed::drop_kept);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use libc::{c_int, c_void};
 use mglru_pager::{ForkPolicy, Heap, Pager, own};
 
+use crate::limits;
 use crate::managed::without;
 use crate::maps::{self, Part};
 
@@ -70,7 +71,16 @@ pub fn is_managed() -> bool {
 
 /// A child has its parent's memory, and nothing to serve more with.
 pub fn abandon() {
-    HEAP.store(std::ptr::null_mut(), Ordering::Release);
+    if !HEAP.swap(std::ptr::null_mut(), Ordering::AcqRel).is_null() {
+        // Staging, which is as long.
+        limits::lack(RESERVE.get().map_or(0, Range::len));
+    }
+}
+
+/// Counts what is mapped of the heap, bytes.
+pub fn mapped_bytes() -> usize {
+    let mapped = heap().map(|heap| heap.mapped(&heap.reserve()));
+    mapped.unwrap_or_default().iter().map(Range::len).sum()
 }
 
 /// Gives children of forks what they need, before the process ends or becomes another program.

@@ -24,7 +24,7 @@ static FUTURE: AtomicI32 = AtomicI32::new(0);
 /// Is there room in the budget for so much to be locked? If not, that is said.
 fn has_room(len: usize) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
-    let fits = as_own(|| maps::locked().saturating_add(len) <= settings::most_locked());
+    let fits = as_own(|| maps::used("VmLck:").saturating_add(len) <= settings::most_locked());
     if !fits && !TOLD.swap(true, Ordering::Relaxed) {
         as_own(|| say("locked memory may be swapped all the same", &"it is over half the budget"));
     }

@@ -35,9 +35,9 @@ fn status(name: &str) -> Option<String> {
     line.split_ascii_whitespace().next().map(str::to_string)
 }
 
-/// Counts what this process has locked, bytes.
-pub fn locked() -> usize {
-    status("VmLck:").and_then(|kib| kib.parse::<usize>().ok()).unwrap_or(0) << 10
+/// Counts memory of this process, bytes, of a kind that its status names.
+pub fn used(name: &str) -> usize {
+    status(name).and_then(|kib| kib.parse::<usize>().ok()).unwrap_or(0) << 10
 }
 
 /// Tells whether this process may lock so many bytes of memory.

@@ -8,7 +8,7 @@ use mglru_pager::{Heap, own::as_own};
 use crate::calls::{addresses, at, errno, pages};
 use crate::maps::{self, Part};
 use crate::table::{self, any_at};
-use crate::{calls, heap, unmanaged};
+use crate::{calls, heap, limits, unmanaged};
 
 const PAGE: usize = 4096;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -94,6 +94,9 @@ fn of_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     }
     if heap.mapped(&ask.old).as_slice() != std::slice::from_ref(&ask.old) {
         return Err(libc::EFAULT);
+    }
+    if ask.len > ask.old.len() && limits::is_over(ask.len - ask.old.len()) {
+        return Err(libc::ENOMEM);
     }
     let stays = !ask.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
     if stays && (shrink(heap, ask)? || heap.extend(ask.old.clone(), ask.len)) {

@@ -4,6 +4,9 @@ use std::sync::OnceLock;
 
 use mglru_pager::{FaultEngine, ForkPolicy, Pager, PagerError, PagerOptions, SwapOptions, launch};
 
+use crate::limits;
+use crate::table::say;
+
 /// A shorter mapping is left to the kernel, bytes.
 pub fn least() -> usize {
     static LEAST: OnceLock<usize> = OnceLock::new();
@@ -55,8 +58,12 @@ fn swap() -> SwapOptions {
     let pool = number(launch::ENV_MAX).map_or(0, |max| max / 4);
     let options = SwapOptions::in_memory(pool);
     let Some(bytes) = number(launch::ENV_SWAP).filter(|&bytes| bytes > 0) else { return options };
+    let most = limits::of_file(bytes);
+    if most < bytes {
+        say("the swap file is shorter", &format!("files are limited to {most} bytes (ulimit -f)"));
+    }
     let folder = std::env::var_os(launch::ENV_SWAP_DIR).unwrap_or(launch::SWAP_DIR.into());
-    options.with_file_in(std::path::Path::new(&folder), bytes)
+    options.with_file_in(std::path::Path::new(&folder), most)
 }
 
 /// Where this process's socket is to be, if the launcher offers one.

@@ -4,7 +4,7 @@ use mglru_pager::held;
 use mglru_pager::own::{self, as_own};
 
 use crate::table::{say, table};
-use crate::{ends, fatal, fork, heap, settings, signals, unmanaged};
+use crate::{ends, fatal, fork, heap, last, limits, settings, signals, unmanaged};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -16,6 +16,7 @@ extern "C" fn start() {
     settings::manages_shared_files();
     signals::start();
     ends::note_process();
+    last::first_begins();
     own::set_allocates_apart();
     fork::prepare();
     // Its threads, as the pager's, start before the heap is used.
@@ -27,7 +28,12 @@ extern "C" fn start() {
 
 fn start_heap() {
     let Some(policy) = settings::fork() else { return };
-    let started = as_own(|| heap::start(|| table().pager(), policy));
+    let started = as_own(|| {
+        let before = limits::make_room()?;
+        let started = heap::start(|| table().pager(), policy);
+        before.settle();
+        started
+    });
     if let Err(error) = started {
         say("heaps stay with the kernel", &error);
     }

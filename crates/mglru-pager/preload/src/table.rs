@@ -9,7 +9,7 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 use libc::c_int;
 use mglru_pager::control::Control;
@@ -18,7 +18,7 @@ use mglru_pager::{FileStore, MappingMut, Pager, PagerError, held, launch, own};
 use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
 use crate::managed::{Kind, Managed};
-use crate::{fatal, places, settings};
+use crate::{fatal, limits, places, settings};
 
 const PAGE: usize = 4096;
 /// Address space for a file at least, so that it may grow, bytes.
@@ -93,6 +93,9 @@ pub fn map(fd: RawFd, range: Range<usize>, prot: c_int, private: bool) -> Mapped
     // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
     let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
     let Some(known) = candidate(&file) else { return Mapped::No };
+    if limits::descriptors_run_short() {
+        return left_for_descriptors();
+    }
     let Locked { table, _mark } = table();
     let ended = ENDED.wait_while(table, |table| table.ending.contains(&known.0));
     let mut table = ended.unwrap_or_else(PoisonError::into_inner);
@@ -342,6 +345,13 @@ fn offer(pager: &Pager, path: &Path) -> Option<Control> {
 
 fn left(error: &PagerError) -> Mapped {
     say(launch::LEFT, error);
+    Mapped::No
+}
+
+/// Said once: programs that map many files have no use for a line of each.
+fn left_for_descriptors() -> Mapped {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| say(launch::LEFT, &"descriptors run short (ulimit -n); so may others"));
     Mapped::No
 }
 

@@ -90,6 +90,47 @@ fn task(id: u32) -> Option<Task> {
     Some(Task { id, used_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, own: false })
 }
 
+/// The threads of a process whose first one is about to end.
+pub struct Watch {
+    folder: Folder,
+    first: File,
+}
+
+impl Watch {
+    /// Opens what it looks at.
+    ///
+    /// # Errors
+    /// There is no /proc.
+    pub fn open() -> io::Result<Self> {
+        let path = format!("/proc/self/task/{}/stat", std::process::id());
+        Ok(Self { folder: Folder::open()?, first: File::open(path).and_then(held::keep)? })
+    }
+
+    /// Tells whether the first thread has ended, and all others are a pager's.
+    pub fn only_own_left(&self) -> bool {
+        let ids = || {
+            let tasks = self.folder.tasks().unwrap_or_default();
+            let others = tasks.iter().filter(|task| task.id != std::process::id());
+            let all_own = others.clone().count() > 0 && others.clone().all(|task| task.own);
+            all_own.then(|| others.map(|task| task.id).collect::<Vec<_>>())
+        };
+        // A thread that ended while it was looked for may have started another one.
+        let once = ids();
+        once.is_some() && self.first_has_ended() && ids() == once
+    }
+
+    fn first_has_ended(&self) -> bool {
+        let mut text = [0; 512];
+        let n = raw::read_at(self.first.as_fd(), &mut text, 0).unwrap_or(0);
+        has_ended(&String::from_utf8_lossy(&text[..n]))
+    }
+}
+
+/// Reads `ID (NAME) STATE …`; the name may hold anything.
+fn has_ended(stat: &str) -> bool {
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
 /// What the pager's own threads do, for a message: name, state and where in the kernel each is.
 pub fn own_doing() -> String {
     let read = |id: u32, file: &str| {
@@ -123,5 +164,11 @@ mod tests {
             assert!(!of(folder.tasks().unwrap(), id).unwrap().own);
         });
         me.join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_told_from_one_that_sleeps() {
+        assert!(has_ended("7 (a) b) Z 1 1"));
+        assert!(!has_ended("7 (a) Z) S 1 1") && !has_ended("7 (cut"));
     }
 }

@@ -19,10 +19,15 @@ static START: AtomicUsize = AtomicUsize::new(0);
 /// How much of it was given out.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
+/// How long it is: less where address space is limited.
+static LEN: AtomicUsize = AtomicUsize::new(0);
+/// It is never shorter, bytes.
+const LEAST: usize = 16 << 20;
+
 /// Is this a block of the pager's heap?
 pub fn is_reserved(block: *const u8) -> bool {
     let start = START.load(Ordering::Acquire);
-    start != 0 && (start..start + RESERVED).contains(&(block as usize))
+    start != 0 && (start..start + LEN.load(Ordering::Acquire)).contains(&(block as usize))
 }
 
 /// Blocks of memory, one caller at a time.
@@ -132,9 +137,12 @@ impl Reserve {
     fn start() -> Option<usize> {
         match START.load(Ordering::Acquire) {
             0 => {
-                let start = map(RESERVED, libc::PROT_NONE)? as usize;
-                START.store(start, Ordering::Release);
-                Some(start)
+                let lens = std::iter::successors(Some(RESERVED), |len| Some(len / 4));
+                let mut tries = lens.take_while(|&len| len >= LEAST);
+                let (start, len) = tries.find_map(|len| Some((map(len, libc::PROT_NONE)?, len)))?;
+                LEN.store(len, Ordering::Release);
+                START.store(start as usize, Ordering::Release);
+                Some(start as usize)
             }
             start => Some(start),
         }
@@ -143,7 +151,7 @@ impl Reserve {
     fn open(size: usize) -> Option<*mut u8> {
         let start = Self::start()?;
         let used = USED.load(Ordering::Relaxed);
-        let free = used.checked_add(size).filter(|&end| end <= RESERVED)?;
+        let free = used.checked_add(size).filter(|&end| end <= LEN.load(Ordering::Acquire))?;
         let region = (start + used) as *mut u8;
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the range is reserved and not in use.

@@ -75,7 +75,7 @@ fn bytes(file: &Path, byte: u8) -> usize {
     std::fs::read(file).unwrap().iter().filter(|&&b| b == byte).count()
 }
 
-const WAYS: [&str; 30] = [
+const WAYS: [&str; 33] = [
     "return",
     "exit",
     "_exit",
@@ -84,7 +84,10 @@ const WAYS: [&str; 30] = [
     "raw exit_group",
     "exit in a thread",
     "execl",
+    "execl, many",
     "execlp",
+    "execle",
+    "execle, many",
     "execv",
     "execvp",
     "raw execve",

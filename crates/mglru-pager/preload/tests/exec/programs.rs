@@ -108,6 +108,8 @@ cases! { memory:
 }
 
 cases! { locks: within }
+cases! { last: others_work other_exits alone by_c11 in_a_child }
+cases! { limits: set_later set_before_exec }
 
 /// Under the library a case says these things of itself, each once.
 fn as_plain_but_says(program: &str, case: &str, lines: &[&str]) {
@@ -133,5 +135,39 @@ fn what_is_to_be_locked_when_it_is_mapped_is_the_kernels() {
         let lines: Vec<_> = said.lines().filter(|&line| line != OVER_HALF).collect();
         // Two children say it for themselves.
         assert_eq!(lines, [future; 3]);
+    }
+}
+
+const LIMITED: &str =
+    "mglru exec: heaps stay with the kernel: address space is limited to 921600000 bytes\n";
+const SHORT: &str =
+    "mglru exec: the swap file is shorter: files are limited to 20480000 bytes (ulimit -f)\n";
+const FEW: &str = "mglru exec: a mapping of a file stays with the kernel: ";
+
+/// Where only the first limit is set, it is raised by what is set aside.
+#[test]
+fn a_program_runs_under_the_limits_that_it_is_started_with() {
+    for said in as_plain_after("ulimit -Sv 900000; ", "limits", "set_at_start") {
+        assert_eq!(said, "");
+    }
+    for said in as_plain_after("ulimit -v 900000; ", "limits", "set_at_start") {
+        assert!(said.is_empty() || said == LIMITED, "{said}");
+    }
+    for said in as_plain_after("ulimit -Sd 900000; ", "limits", "set_at_start") {
+        assert_eq!(said, "");
+    }
+    for said in as_plain_after("ulimit -f 40000; ", "limits", "short_files") {
+        assert!(said == SHORT, "{said}");
+    }
+}
+
+#[test]
+fn a_program_that_maps_many_files_is_left_half_of_its_descriptors() {
+    for limit in [140, 256, 1024] {
+        let limit = format!("ulimit -n {limit}; ");
+        for said in as_plain_after(&limit, "limits", "many_files") {
+            assert!(said.lines().all(|line| line.starts_with(FEW)), "{said}");
+            assert!(said.lines().filter(|line| line.ends_with("so may others")).count() <= 1);
+        }
     }
 }

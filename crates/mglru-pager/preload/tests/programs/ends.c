@@ -36,6 +36,15 @@ int main(int argc, char **argv) {
     }
     WAY("execl") execl("/bin/true", "true", NULL);
     WAY("execlp") execlp("sh", "sh", "-c", "exit 7", NULL);
+    WAY("execl, many") execl("/bin/sh", "sh", "-c", "exit $(($# + $6))", "0", "1", "2", "3", "4", "5", "6", "7", NULL);
+    WAY("execle") {
+        char *env[] = {"STATUS=11", 0};
+        execle("/bin/sh", "sh", "-c", "exit $STATUS", NULL, env);
+    }
+    WAY("execle, many") {
+        char *env[] = {"STATUS=12", 0};
+        execle("/bin/sh", "sh", "-c", "exit $(($STATUS + $4))", "0", "1", "2", "3", "4", NULL, env);
+    }
     WAY("execv") execv("/bin/true", (char *[]){"true", 0});
     WAY("execvp") execvp("true", (char *[]){"true", 0});
     WAY("raw execve") syscall(SYS_execve, "/bin/true", (char *[]){"true", 0}, NULL);

@@ -1,0 +1,225 @@
+//! Limits that the program runs under. The kernel counts what the pager sets aside as the
+//! program's: where address space or data are limited, the kernel's limit is the program's and
+//! that much more, and the program is told its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libc::{c_int, c_uint, pid_t, rlimit};
+use mglru_pager::own::{self, as_own};
+
+use crate::calls::{errno, refused};
+use crate::{heap, maps};
+
+/// What is counted, and what the kernel calls what is used of it.
+const COUNTED: [(c_uint, &str); 2] = [(libc::RLIMIT_AS, "VmSize:"), (libc::RLIMIT_DATA, "VmData:")];
+/// More than what the pager sets aside before the program begins, bytes.
+const ENOUGH: u64 = 1 << 40;
+
+/// What of these is the pager's.
+static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+fn own_of(resource: c_uint) -> u64 {
+    let nth = COUNTED.iter().position(|&(counted, _)| counted == resource);
+    nth.map_or(0, |nth| OWN[nth].load(Ordering::Acquire))
+}
+
+/// Asks the kernel for a limit, and sets another one.
+fn ask(pid: pid_t, resource: c_uint, new: Option<&rlimit>) -> Result<rlimit, c_int> {
+    let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
+    let new = new.map_or(std::ptr::null(), |new| new as *const rlimit);
+    // SAFETY: both are structures of the kind that the call takes.
+    let done = unsafe { libc::syscall(libc::SYS_prlimit64, pid, resource, new, &raw mut old) };
+    if done == 0 { Ok(old) } else { Err(errno()) }
+}
+
+/// The same limit with more below it.
+fn raised(limit: rlimit, by: u64) -> rlimit {
+    let more = |limit: u64| limit.saturating_add(if limit == libc::RLIM_INFINITY { 0 } else { by });
+    rlimit { rlim_cur: more(limit.rlim_cur), rlim_max: more(limit.rlim_max) }
+}
+
+/// The limit that the program knows.
+fn lowered(limit: rlimit, by: u64) -> rlimit {
+    let less = |limit: u64| limit - if limit == libc::RLIM_INFINITY { 0 } else { by.min(limit) };
+    rlimit { rlim_cur: less(limit.rlim_cur), rlim_max: less(limit.rlim_max) }
+}
+
+/// Limits as they were before the pager set anything aside.
+pub struct Before {
+    limits: [rlimit; 2],
+    used: [u64; 2],
+}
+
+/// Makes room for what the pager sets aside.
+///
+/// # Errors
+/// The limits are such that there is none.
+pub fn make_room() -> Result<Before, String> {
+    let none = rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    let limits = COUNTED.map(|(resource, _)| ask(0, resource, None).unwrap_or(none));
+    for (limit, (resource, _)) in limits.iter().zip(COUNTED) {
+        let soft = rlimit { rlim_max: limit.rlim_max, ..raised(*limit, ENOUGH) };
+        let is_set = |new: &rlimit| ask(0, resource, Some(new)).is_ok();
+        if limit.rlim_cur == libc::RLIM_INFINITY || is_set(&raised(*limit, ENOUGH)) {
+            continue;
+        }
+        if !is_set(&soft) {
+            restore(&limits);
+            let what = if resource == libc::RLIMIT_AS { "address space" } else { "data" };
+            return Err(format!("{what} is limited to {} bytes", limit.rlim_cur));
+        }
+    }
+    Ok(Before { limits, used: used() })
+}
+
+fn restore(limits: &[rlimit; 2]) {
+    for (limit, (resource, _)) in limits.iter().zip(COUNTED) {
+        // It was as low before.
+        let _ = ask(0, resource, Some(limit));
+    }
+}
+
+fn used() -> [u64; 2] {
+    COUNTED.map(|(_, name)| maps::used(name) as u64)
+}
+
+impl Before {
+    /// Sets the limits to what they were and what the pager has set aside.
+    pub fn settle(self) {
+        for (nth, now) in used().into_iter().enumerate() {
+            let own = now.saturating_sub(self.used[nth]);
+            OWN[nth].store(own, Ordering::Release);
+            let (limit, resource) = (self.limits[nth], COUNTED[nth].0);
+            if limit.rlim_cur != libc::RLIM_INFINITY {
+                let all = raised(limit, own);
+                let soft = rlimit { rlim_max: limit.rlim_max, ..all };
+                let _ = ask(0, resource, Some(&all)).or_else(|_| ask(0, resource, Some(&soft)));
+            }
+        }
+    }
+}
+
+/// A forked child lacks so much of what its parent set aside.
+pub fn lack(bytes: usize) {
+    for (own, (resource, _)) in OWN.iter().zip(COUNTED) {
+        own.fetch_sub(bytes as u64, Ordering::AcqRel);
+        let limit = ask(0, resource, None).ok();
+        if let Some(limit) = limit.filter(|limit| limit.rlim_cur != libc::RLIM_INFINITY) {
+            let _ = ask(0, resource, Some(&lowered(limit, bytes as u64)));
+        }
+    }
+}
+
+/// Would more memory of the heap be over the limit? What the heap has mapped lies in what it set
+/// aside, so the kernel does not count it.
+pub fn is_over(more: usize) -> bool {
+    let own = own_of(libc::RLIMIT_AS);
+    let limit = ask(0, libc::RLIMIT_AS, None).ok().map(|limit| limit.rlim_cur);
+    let Some(limit) = limit.filter(|&limit| limit != libc::RLIM_INFINITY && own > 0) else {
+        return false;
+    };
+    let mapped = heap::mapped_bytes() as u64;
+    as_own(|| used()[0]).saturating_add(mapped + more as u64) > limit
+}
+
+/// Becomes another program, under the limits that this one knows; comes back if that fails.
+pub fn exec(exec: impl FnOnce() -> c_int) -> c_int {
+    let before = COUNTED.map(|(resource, _)| {
+        let limit = ask(0, resource, None).ok().filter(|l| l.rlim_cur != libc::RLIM_INFINITY)?;
+        let known = lowered(limit, own_of(resource));
+        ask(0, resource, Some(&rlimit { rlim_max: limit.rlim_max, ..known })).ok()
+    });
+    let failed = exec();
+    let errno = errno();
+    for (limit, (resource, _)) in before.iter().zip(COUNTED) {
+        limit.as_ref().map(|limit| ask(0, resource, Some(limit)));
+    }
+    refused(errno);
+    failed
+}
+
+/// Of a process the limit, as that knows it: of this one what is the pager's is not counted.
+unsafe fn change(pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int {
+    // SAFETY: asks only.
+    let is_mine = pid == 0 || pid == unsafe { libc::getpid() };
+    let own = if is_mine && !own::is_own() { own_of(resource) } else { 0 };
+    // SAFETY: the caller's own arguments.
+    let new = unsafe { new.as_ref() }.map(|&new| raised(new, own));
+    match ask(pid, resource, new.as_ref()) {
+        Ok(limit) => {
+            // SAFETY: as above.
+            unsafe { old.as_mut() }.map(|old| *old = lowered(limit, own));
+            0
+        }
+        Err(errno) => refused(errno),
+    }
+}
+
+macro_rules! limits {
+    ($($set:ident, $get:ident, $both:ident;)*) => {$(
+        /// Stands in for the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $set(resource: c_uint, new: *const rlimit) -> c_int {
+            // SAFETY: the caller's own arguments.
+            unsafe { change(0, resource, new, std::ptr::null_mut()) }
+        }
+
+        /// Stands in for the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $get(resource: c_uint, old: *mut rlimit) -> c_int {
+            // SAFETY: the caller's own arguments.
+            unsafe { change(0, resource, std::ptr::null(), old) }
+        }
+
+        /// Stands in for the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $both(
+            pid: pid_t,
+            resource: c_uint,
+            new: *const rlimit,
+            old: *mut rlimit,
+        ) -> c_int {
+            // SAFETY: the caller's own arguments.
+            unsafe { change(pid, resource, new, old) }
+        }
+    )*};
+}
+
+limits! {
+    setrlimit, getrlimit, prlimit;
+    setrlimit64, getrlimit64, prlimit64;
+}
+
+/// Tells whether numbers of descriptors run short: of those below the limit the program is left
+/// half.
+pub fn descriptors_run_short() -> bool {
+    const OF_A_MAPPING: u64 = 16;
+    let limit = ask(0, libc::RLIMIT_NOFILE, None).map_or(u64::MAX, |limit| limit.rlim_cur);
+    // SAFETY: makes a descriptor that is closed at once.
+    let next = unsafe { libc::memfd_create(c"mglru-probe".as_ptr(), libc::MFD_CLOEXEC) };
+    if next >= 0 {
+        // SAFETY: as above.
+        unsafe { libc::syscall(libc::SYS_close, next) };
+    }
+    next < 0 || next as u64 + OF_A_MAPPING > limit / 2
+}
+
+/// Tells how much of a file of so many bytes this process may make.
+pub fn of_file(bytes: u64) -> u64 {
+    ask(0, libc::RLIMIT_FSIZE, None).map_or(bytes, |limit| limit.rlim_cur.min(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_shifted_and_none_stays_none() {
+        let limit = rlimit { rlim_cur: 5, rlim_max: libc::RLIM_INFINITY };
+        let more = raised(limit, 7);
+        assert_eq!((more.rlim_cur, more.rlim_max), (12, libc::RLIM_INFINITY));
+        let less = lowered(more, 7);
+        assert_eq!((less.rlim_cur, less.rlim_max), (5, libc::RLIM_INFINITY));
+        assert_eq!(lowered(less, 9).rlim_cur, 0);
+    }
+}
