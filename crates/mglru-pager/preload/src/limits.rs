@@ -148,7 +148,9 @@ unsafe fn change(pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rli
     match ask(pid, resource, new.as_ref()) {
         Ok(limit) => {
             // SAFETY: as above.
-            unsafe { old.as_mut() }.map(|old| *old = lowered(limit, own));
+            if let Some(old) = unsafe { old.as_mut() } {
+                *old = lowered(limit, own);
+            }
             0
         }
         Err(errno) => refused(errno),
@@ -202,6 +204,11 @@ pub fn descriptors_run_short() -> bool {
         unsafe { libc::syscall(libc::SYS_close, next) };
     }
     next < 0 || next as u64 + OF_A_MAPPING > limit / 2
+}
+
+/// Tells how much address space this process may have, bytes.
+pub fn of_address_space() -> usize {
+    ask(0, libc::RLIMIT_AS, None).map_or(usize::MAX, |limit| limit.rlim_cur as usize)
 }
 
 /// Tells how much of a file of so many bytes this process may make.

@@ -19,17 +19,18 @@ extern "C" fn start() {
     last::first_begins();
     own::set_allocates_apart();
     fork::prepare();
+    let room = as_own(limits::make_room);
     // Its threads, as the pager's, start before the heap is used.
     unmanaged::start();
     as_own(fatal::start);
-    start_heap();
+    start_heap(room);
     unmanaged::started();
 }
 
-fn start_heap() {
+fn start_heap(room: Result<limits::Before, String>) {
     let Some(policy) = settings::fork() else { return };
     let started = as_own(|| {
-        let before = limits::make_room()?;
+        let before = room?;
         let started = heap::start(|| table().pager(), policy);
         before.settle();
         started

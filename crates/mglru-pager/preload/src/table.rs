@@ -344,6 +344,9 @@ fn offer(pager: &Pager, path: &Path) -> Option<Control> {
 }
 
 fn left(error: &PagerError) -> Mapped {
+    if error.errno() == libc::EMFILE {
+        return left_for_descriptors();
+    }
     say(launch::LEFT, error);
     Mapped::No
 }

@@ -152,13 +152,15 @@ fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
             checked(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, base)).map(|fd| OwnedFd::from_raw_fd(fd))
         }
     };
-    copy().or_else(|_| {
+    copy().or_else(|full| {
         let _alone = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
         let now = limit(None)?;
         let most = base as libc::rlim_t + MOST as libc::rlim_t;
         let raised =
             libc::rlimit { rlim_cur: now.rlim_cur.max(most), rlim_max: now.rlim_max.max(most) };
-        limit(Some(&raised))?;
+        if limit(Some(&raised)).is_err() {
+            return Err(full);
+        }
         let copied = copy();
         limit(Some(&now))?;
         copied

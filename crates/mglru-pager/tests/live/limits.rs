@@ -90,7 +90,11 @@ fn a_lower_memory_max_is_reached_before_the_write_returns_while_others_compute()
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 * processors {
-            scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let before = Instant::now();
         let done = root.write("memory.max", "16M");

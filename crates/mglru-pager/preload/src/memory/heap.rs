@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use dlmalloc::{Allocator, Dlmalloc};
 
-use crate::unmanaged;
+use crate::{limits, unmanaged};
 
 /// Addresses set aside for the pager's heap, bytes: what tells its blocks from others.
 const RESERVED: usize = 64 << 30;
@@ -138,7 +138,8 @@ impl Reserve {
         match START.load(Ordering::Acquire) {
             0 => {
                 let lens = std::iter::successors(Some(RESERVED), |len| Some(len / 4));
-                let mut tries = lens.take_while(|&len| len >= LEAST);
+                let most = limits::of_address_space() / 16;
+                let mut tries = lens.take_while(|&len| len >= LEAST).filter(|&len| len <= most);
                 let (start, len) = tries.find_map(|len| Some((map(len, libc::PROT_NONE)?, len)))?;
                 LEN.store(len, Ordering::Release);
                 START.store(start as usize, Ordering::Release);
