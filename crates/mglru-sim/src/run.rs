@@ -12,12 +12,14 @@ use crate::memcg::Limits;
 use crate::outcome::{Outcome, Recorder};
 use crate::reclaiming::Locks;
 use crate::sched::Sched;
-use crate::spec::{MachineSpec, Physical};
+use crate::spec::{MachineSpec, PAGE_SIZE, Physical};
 use crate::task::Task;
 use crate::world::{Frames, World};
 
 /// Largest mapping: 8 TiB.
 const MAX_REGION_PAGES: u32 = 1 << 31;
+/// Largest file, of as many: the page cache has a slot for every page.
+const MAX_FILE_PAGES: u64 = 1 << 31;
 
 /// Told now and then how many accesses were made.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
@@ -108,6 +110,12 @@ fn check_layout(spec: &MachineSpec, layout: &Layout) -> Result<(), SimError> {
     for (i, group) in layout.groups.iter().enumerate() {
         if group.parent.is_some_and(|parent| parent as usize >= i) {
             return bad(format!("group {}: its parent comes after it", group.name));
+        }
+    }
+    for file in &layout.files {
+        let pages = file.bytes.div_ceil(PAGE_SIZE);
+        if pages > MAX_FILE_PAGES {
+            return bad(format!("file {}: {pages} pages, at most {MAX_FILE_PAGES}", file.name));
         }
     }
     for (i, region) in layout.regions.iter().enumerate() {

@@ -152,6 +152,17 @@ fn the_largest_pages_count_in_caches_in_the_machine_and_in_plans() {
 }
 
 #[test]
+fn holes_that_no_machine_can_hold_are_refused() {
+    let desk = Desk::new();
+    write(&desk, "t", "1\n2251799813685247\n5\n");
+    let sets = ["--set", "workload.path=t", "--set", "workload.dense=false"];
+    let output = desk.run(&[&["run", "trace", "--variant", "after"], &sets[..]].concat());
+    let told = String::from_utf8(output.stderr).unwrap();
+    let expected = "file t: 2251799813685248 pages, at most 2147483648\n";
+    assert!(output.status.code() == Some(2) && told.ends_with(expected), "{told}");
+}
+
+#[test]
 fn a_pipe_is_read_as_often_as_policies_need() {
     let desk = Desk::new();
     for (name, bytes) in every_format() {

@@ -52,12 +52,14 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn line_end(&mut self) -> bool {
         self.spaces();
-        let is_return = self.peek() == Some(b'\r');
-        self.at += usize::from(is_return);
         match self.peek() {
+            None => {}
             Some(b'\n') => self.at += 1,
-            Some(_) if !is_return => return false,
-            _ => {}
+            Some(b'\r') => {
+                self.at += 1;
+                self.at += usize::from(self.peek() == Some(b'\n'));
+            }
+            Some(_) => return false,
         }
         true
     }
