@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::error::{Error, KeyError};
+use crate::fit::Fit;
 use crate::record::{Group, Metrics};
 use crate::variant::Variant;
 
@@ -61,6 +62,13 @@ pub trait Backend: Sync {
     /// any; empty: those of the plan.
     fn own_variants(&self) -> Vec<Variant> {
         Vec::new()
+    }
+
+    /// Tells which variants of a plan this backend can carry out; the others are said to be left
+    /// out.
+    fn fit(&self, variant: &Variant) -> Fit {
+        let _ = variant;
+        Fit::AsIs
     }
 
     /// Runs to make at a time unless told otherwise: one per CPU where time is virtual, one where

@@ -3,6 +3,7 @@
 mod ablate;
 mod ask;
 mod booted;
+mod chosen;
 mod compare;
 mod control;
 mod ctl;

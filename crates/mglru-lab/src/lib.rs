@@ -11,6 +11,7 @@ pub mod control;
 pub mod counters;
 pub mod dotted;
 pub mod error;
+pub mod fit;
 pub mod flat;
 pub mod indicator;
 pub mod judge;

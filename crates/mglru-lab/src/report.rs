@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::compare::{self, Comparison, Table};
+use crate::fit::Notes;
 use crate::indicator::{self, IndicatorResult};
 use crate::judge::{self, ControlResult, PublishedResult, Verdict};
 use crate::plan::Plan;
@@ -17,6 +18,9 @@ pub struct Report {
     pub backend: String,
     /// All selected records, in run order.
     pub records: Vec<Record>,
+    /// Variants of the plan that do not run as they stand, and why.
+    #[serde(flatten)]
+    pub notes: Notes,
     /// Every metric of every variant against the base.
     pub comparisons: Vec<Comparison>,
     /// Published figures beside ours.
@@ -50,6 +54,7 @@ impl Report {
         Self {
             plan: plan.name.clone(),
             backend: backend.to_string(),
+            notes: records.first().map(|record| Notes::of(&record.custom)).unwrap_or_default(),
             comparisons,
             published,
             controls,

@@ -13,6 +13,7 @@ use toml::{Table, Value};
 use crate::backend::{Backend, Job, Outcome, Sections};
 use crate::dotted;
 use crate::error::{Error, KeyError};
+use crate::fit::Notes;
 use crate::limits;
 use crate::plan::Plan;
 use crate::record::{POINT, Record, SCHEMA, VERSION};
@@ -32,6 +33,8 @@ pub struct Selection {
     pub seeds: Option<u64>,
     /// This scale.
     pub scale: Option<f64>,
+    /// What there is to say about variants that do not run.
+    pub notes: Notes,
 }
 
 /// A plan resolved against a backend.
@@ -46,6 +49,8 @@ pub struct Experiment {
     pub hash: String,
     /// All runs: variant × seed × point.
     pub runs: Vec<RunSpec>,
+    /// Variants of the plan that do not run as they stand.
+    pub notes: Notes,
 }
 
 /// One run, valid by construction.
@@ -84,7 +89,8 @@ impl Experiment {
         select(&mut plan, selection)?;
         let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
         let default_jobs = backend.default_jobs();
-        Ok(Self { plan, backend: backend.name(), default_jobs, hash, runs })
+        let notes = selection.notes.clone();
+        Ok(Self { plan, backend: backend.name(), default_jobs, hash, runs, notes })
     }
 
     /// The variants that a selection of the plan runs.
@@ -112,6 +118,7 @@ impl Experiment {
         if !run.point.is_empty() {
             custom.insert(POINT.to_string(), run.point.as_ref().into());
         }
+        self.notes.add_to(&mut custom);
         Ok(Record {
             schema: SCHEMA,
             plan: self.plan.name.clone(),

@@ -8,6 +8,7 @@
 
 mod accel;
 mod fetch;
+mod fit;
 mod guest;
 mod image;
 mod initramfs;
@@ -52,6 +53,7 @@ use self::watch::Told;
 use super::workload::Source;
 use super::{Backend, Job, Outcome, Progress, Sections, sim, word};
 use crate::error::KeyError;
+use crate::fit::Fit;
 use crate::variant::Variant;
 
 /// Seed for looking at a workload's layout, which does not depend on it.
@@ -120,6 +122,10 @@ impl Backend for Kernel {
 
     fn own_variants(&self) -> Vec<Variant> {
         ["classic", "k6.12"].map(Variant::named).to_vec()
+    }
+
+    fn fit(&self, variant: &Variant) -> Fit {
+        fit::fit(variant)
     }
 
     /// `classic` is the booted kernel without generations, not the classic LRU of the latest one.

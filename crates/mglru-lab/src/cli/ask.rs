@@ -3,16 +3,17 @@
 use clap::ValueEnum;
 
 use super::booted::Booted;
+use super::chosen::Chosen;
 use crate::backend::{self, Backend};
 use crate::dotted::Assignment;
 use crate::error::Error;
+use crate::fit::Notes;
 use crate::plan::{MAX_SEEDS, Plan};
 use crate::plans;
 use crate::render;
 use crate::report::Report;
 use crate::scale;
 use crate::spec::{Experiment, Selection};
-use crate::variant::Variant;
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,7 +37,9 @@ pub enum Skin {
 pub fn table(report: &Report, skin: Option<Skin>) -> String {
     match skin {
         None => render::report(report),
-        Some(Skin::Mmtests2012) => render::mmtests2012(&report.records),
+        Some(Skin::Mmtests2012) => {
+            report.notes.lines(&report.backend) + &render::mmtests2012(&report.records)
+        }
     }
 }
 
@@ -88,23 +91,15 @@ impl Asked {
         let backends = self.backends(&plan)?;
         let selection = Selection {
             variants: self.variants.clone(),
-            given: self.given(&plan, &backends)?,
+            given: self.booted.variants(&self.variants)?,
             base: self.base.clone(),
             seeds: self.seeds,
             scale: self.scale,
+            notes: Notes::default(),
         };
-        let written_for = backend::by_name(&plan.backends[0])?;
-        let named_by = if is_for(&plan, backends[0]) { written_for } else { backends[0] };
+        let chosen = Chosen::new(&plan, selection, backends[0])?;
         let experiment = |backend: &&'static dyn Backend| {
-            let mut selection = selection.clone();
-            if backend.name() != named_by.name() {
-                let variants = Experiment::variants(&plan, &selection)?;
-                selection.given = variants.iter().map(|v| named_by.modelled(v)).collect();
-                let runs = selection.given.iter().any(|variant| variant.name == plan.base);
-                let base = selection.base.take();
-                selection.base = base.or_else(|| runs.then(|| plan.base.clone()));
-            }
-            Experiment::new(plan.clone(), &selection, *backend)
+            Experiment::new(plan.clone(), &chosen.on(*backend)?, *backend)
         };
         backends.iter().map(experiment).collect()
     }
@@ -115,15 +110,6 @@ impl Asked {
         match (experiments.pop(), experiments.is_empty()) {
             (Some(experiment), true) => Ok(experiment),
             _ => Err(Error::Request(format!("{}: name one --backend", self.plan))),
-        }
-    }
-
-    /// Variants that stand in place of the plan's.
-    fn given(&self, plan: &Plan, backends: &[&dyn Backend]) -> Result<Vec<Variant>, Error> {
-        let given = self.booted.variants(&self.variants)?;
-        match given.is_empty() && self.variants.is_empty() && !is_for(plan, backends[0]) {
-            true => Ok(backends[0].own_variants()),
-            false => Ok(given),
         }
     }
 
@@ -162,11 +148,6 @@ impl Asked {
         self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
         words.join(" ")
     }
-}
-
-/// The plan's variants are meant for this backend.
-fn is_for(plan: &Plan, backend: &dyn Backend) -> bool {
-    plan.backends.iter().any(|name| name == backend.name())
 }
 
 fn quoted(word: &str) -> String {

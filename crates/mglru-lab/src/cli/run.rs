@@ -122,7 +122,9 @@ pub(super) fn report(
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
     let jobs = output.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
-    let report = Report::new(&experiment.plan, experiment.backend, records);
+    let mut report = Report::new(&experiment.plan, experiment.backend, records);
+    // Records of an earlier run may not say it.
+    report.notes.clone_from(&experiment.notes);
     store::replace(&dir.join("report.html"), &render::html(&report))?;
     Ok(report)
 }

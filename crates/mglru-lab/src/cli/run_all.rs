@@ -5,6 +5,7 @@ use super::run::{Output, default_dir, report};
 use super::{Answer, Asked, Format};
 use crate::backend;
 use crate::error::Error;
+use crate::fit::Notes;
 use crate::judge::Verdict;
 use crate::plan::Plan;
 use crate::plans;
@@ -55,6 +56,7 @@ fn brief(plan: Plan, asked: &Asked, output: &Output) -> Result<Report, Error> {
         base: None,
         seeds: asked.seeds.or(plan.all.seeds),
         scale: plan.all.scale,
+        notes: Notes::default(),
     };
     let name = plan.name.clone();
     let experiment = Experiment::new(plan, &selection, backend)?;

@@ -84,6 +84,7 @@ fn text(experiment: &Experiment) -> String {
         let set = variant.set.iter().map(|(key, value)| format!(" {key}={value}"));
         out += &format!("  {} = {}{}\n", variant.name, variant.base, set.collect::<String>());
     }
+    out += &experiment.notes.lines(experiment.backend);
     out += "\nkeys at scale 1\n";
     for line in dotted::canonical(&plan.sections).lines() {
         out += &format!("  {line}\n");

@@ -21,6 +21,7 @@ use super::paced::Paced;
 use super::program::Program;
 use super::truth::Run;
 use crate::backend::{self, Backend, Job, Outcome, Progress};
+use crate::fit::Notes;
 use crate::plan::Plan;
 use crate::policy;
 use crate::record::Metrics;
@@ -163,7 +164,8 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
     let hash = spec::hex(&text, 8);
     let backend: &dyn Backend = &backend::sim::Sim;
     let (name, default_jobs) = (backend.name(), backend.default_jobs());
-    let experiment = Experiment { plan: plan(), backend: name, default_jobs, hash, runs };
+    let notes = Notes::default();
+    let experiment = Experiment { plan: plan(), backend: name, default_jobs, hash, runs, notes };
     Prepared { experiment, jobs, left_out }
 }
 

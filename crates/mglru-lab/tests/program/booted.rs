@@ -76,13 +76,17 @@ fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
     }
     plan(&desk);
     let run = ["run", "booted.toml", "--backend", "kernel", "--out", "o", "--jobs", "1"];
-    desk.out(&run, 0);
+    let told = desk.out(&run, 0);
+    let left_out = "left out on the kernel: after, before (a policy of the model)\n";
+    assert!(told.contains(left_out), "{told}");
+    assert!(desk.out(&["report", "o", "--format", "table"], 0).contains(left_out));
     let records = desk.read("o/records.jsonl");
     let records: Vec<serde_json::Value> =
         records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let variants: Vec<&str> = records.iter().map(|r| r["variant"].as_str().unwrap()).collect();
     assert_eq!(variants, ["classic", "k6.12"]);
     for record in &records {
+        assert_eq!(record["custom"]["left_out"]["after"], "a policy of the model");
         assert_eq!(
             (&record["metrics"]["ops"], &record["backend"]),
             (&40000.into(), &"kernel".into())
