@@ -97,7 +97,8 @@ fn start(
     let line = child.stdin.take();
     let counted = me.tasks.iter().filter(|task| !task.background);
     let left = counted.map(|task| task.id).collect();
-    let (counted, ended) = (Done::default(), Ended::default());
+    let ended = Ended { pid: Some(child.id()), ..Ended::default() };
+    let counted = Done::default();
     let mut worker = Running { child, line, left, counted, ended };
     worker.say(&Start { workload: workload.clone(), me: me.clone() });
     Ok(worker)
@@ -120,10 +121,15 @@ impl Coordinator<'_> {
             match self.next() {
                 (_, Some(Ask::Ready)) => {}
                 (_, Some(Ask::Failed { why })) => return Err(why),
-                (at, _) => return Err(format!("worker {at} ended before it began")),
+                // A worker that is killed for want of memory is out before it began.
+                (at, None) => self.gone(at)?,
+                (at, _) => return Err(format!("worker {at} does not begin")),
             }
         }
-        Ok(())
+        match self.workers.iter().all(|worker| worker.line.is_none()) {
+            true => Err("every worker was killed before it began (kernel.memory)".to_owned()),
+            false => Ok(()),
+        }
     }
 
     fn tell_all(&mut self, tell: &Tell) {

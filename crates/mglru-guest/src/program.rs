@@ -41,6 +41,7 @@ pub fn run(order: &Order, work: &Program, link: &mut Link) -> Result<(), String>
     let ended = Ended {
         status: status.code(),
         signal: status.signal(),
+        pid: Some(child.id()),
         timed_out,
         measured: None,
         output: String::from_utf8_lossy(&output[from..]).into_owned(),

@@ -163,6 +163,9 @@ pub struct Ended {
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// Its number in the guest, by which the kernel's messages name it.
+    #[serde(default)]
+    pub pid: Option<u32>,
     /// It was ended because its time was over.
     pub timed_out: bool,
     /// What a workload's process measured; absent when it was killed.

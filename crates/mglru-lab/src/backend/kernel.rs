@@ -14,6 +14,7 @@ mod image;
 mod initramfs;
 mod install;
 mod modules;
+mod oom;
 mod order;
 mod outcome;
 mod pack;

@@ -122,7 +122,7 @@ const TOO_MUCH: [&str; 8] = [
 ];
 
 #[test]
-fn a_guest_without_memory_left_says_so() {
+fn a_guest_without_memory_left_is_a_result() {
     let desk = Desk::new();
     if !can_boot(&desk) {
         return;
@@ -131,13 +131,36 @@ fn a_guest_without_memory_left_says_so() {
     let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
     let more = ["workload.operations=400000", "workload.write_per_mille=1000"];
     let more = more.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
-    let told = error(&desk, &[&run[..], &TOO_MUCH, &more].concat());
-    let want = "booted.toml: k6.12 seed 1: the guest ran out of memory (kernel.memory): \
-                Out of memory: Killed process ";
-    assert!(told.starts_with(want), "{told}");
+    desk.out(&[&run[..], &TOO_MUCH, &more].concat(), 0);
+    let record: serde_json::Value = serde_json::from_str(&desk.read("o/records.jsonl")).unwrap();
+    let killed = &record["custom"]["oom_killed"];
+    assert_eq!((&killed[0]["out_of_memory"], &killed[0]["tasks"]), (&"machine".into(), &2.into()));
+    assert_eq!((&killed[0]["group"], killed.as_array().unwrap().len()), (&"/touch".into(), 1));
+    assert_eq!(record["counters"]["oom_kill"], 1);
+    assert!(record["metrics"]["ops"].as_u64().unwrap() < 400_000, "{record}");
     assert_eq!(running(&desk), "");
+}
+
+#[test]
+fn a_guest_that_panics_for_want_of_memory_is_a_result() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    plan(&desk);
+    let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "classic", "--out", "o"];
+    let more = [
+        "workload.operations=400000",
+        "workload.write_per_mille=1000",
+        "kernel.prepare='echo 1 > /proc/sys/vm/panic_on_oom'",
+    ];
+    let more = more.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+    desk.out(&[&run[..], &TOO_MUCH, &more].concat(), 0);
+    let record: serde_json::Value = serde_json::from_str(&desk.read("o/records.jsonl")).unwrap();
+    let stopped = record["custom"]["stopped"].as_str().unwrap();
+    assert!(stopped.starts_with("Kernel panic - not syncing: Out of memory"), "{stopped}");
     let log = fs::read_dir(desk.path().join("o/runs")).unwrap().flatten().next().unwrap();
-    assert!(fs::read_to_string(log.path()).unwrap().contains("Out of memory: Killed"), "kept");
+    assert!(fs::read_to_string(log.path()).unwrap().contains(stopped), "the console is kept");
 }
 
 #[test]

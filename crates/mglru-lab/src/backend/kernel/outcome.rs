@@ -10,6 +10,7 @@ use mglru_guest::report::{Ended, GroupState, Snapshot};
 use mglru_workload::Layout;
 use serde_json::{Value as Json, json};
 
+use super::oom;
 use super::series;
 use super::watch::Told;
 use crate::backend::Outcome;
@@ -55,7 +56,7 @@ pub const ROOT: &str = "/";
 /// # Errors
 /// When the guest stopped before the work was over.
 pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
-    let over = told.over.as_ref().ok_or("the guest stopped before the work was over")?;
+    let over = &last(told)?;
     let span = Span::of(told, over, layout);
     let mut custom = IndexMap::new();
     custom.extend(told.workers.iter().filter_map(|w| w.measured.as_ref()).flat_map(|measured| {
@@ -74,12 +75,46 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
     custom.insert("phases".to_string(), phases(told, over, layout));
     custom.insert("lru_gen".to_string(), Json::from(over.lru_gen.clone()));
     custom.insert("series".to_string(), series::of(&told.samples));
+    custom.extend(starvation(told, layout));
+    let mut counters = counters(span.from, span.to);
+    if told.starved.is_some() {
+        counters.insert("oom_kill".to_string(), told.killed.len() as u64);
+    }
     Ok(Outcome {
         metrics: metrics(told, &span, layout)?,
-        counters: counters(span.from, span.to),
+        counters,
         groups: over.groups.iter().filter(|(n, _)| *n != ROOT).map(group).collect(),
         custom,
     })
+}
+
+/// What is counted at the end; of a machine that stopped for want of memory, what was last counted,
+/// and its last sign of life.
+fn last(told: &Told) -> Result<Snapshot, String> {
+    if let Some(over) = &told.over {
+        return Ok(over.clone());
+    }
+    if told.starved.is_none() {
+        return Err("the guest stopped before the work was over".to_string());
+    }
+    let last = told.marks.last().map_or(&told.ready, |(_, snapshot)| snapshot);
+    let at_us = told.samples.last().map_or(0, |(at_us, _)| *at_us).max(last.at_us);
+    Ok(Snapshot { at_us, ..last.clone() })
+}
+
+/// Who was killed for want of memory, how many tasks of the workload went with them, and the last
+/// words of a machine that stopped.
+fn starvation(told: &Told, layout: &Layout) -> Vec<(String, Json)> {
+    let mut found = Vec::new();
+    if !told.killed.is_empty() {
+        let killed = oom::told(&told.killed, &told.workers, layout);
+        let tasks =
+            killed.as_array().into_iter().flatten().filter_map(|kill| kill["tasks"].as_u64());
+        found.push(("tasks_killed".to_string(), Json::from(tasks.sum::<u64>())));
+        found.push(("oom_killed".to_string(), killed));
+    }
+    found.extend(told.starved.iter().map(|line| ("stopped".to_string(), line.clone().into())));
+    found
 }
 
 /// What is measured: from one snapshot to another.

@@ -70,3 +70,14 @@ fn a_killed_worker_leaves_no_hash_and_an_early_end_no_outcome() {
     let error = outcome(&told, &layout).unwrap_err();
     assert_eq!(error, "the guest stopped before the work was over");
 }
+
+#[test]
+fn a_machine_that_stopped_for_want_of_memory_has_an_outcome() {
+    let (mut told, layout) = told();
+    (told.over, told.workers) = (None, Vec::new());
+    told.samples = vec![(2_500_000, BTreeMap::new())];
+    told.starved = Some("Kernel panic".to_string());
+    let found = outcome(&told, &layout).unwrap();
+    assert_eq!((found.metrics.ops, found.metrics.virtual_s), (0, 1.5));
+    assert_eq!((&found.custom["stopped"], found.counters["oom_kill"]), (&"Kernel panic".into(), 0));
+}

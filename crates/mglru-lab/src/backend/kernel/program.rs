@@ -100,12 +100,17 @@ impl ProgramSpec {
     /// The record's part of a run.
     ///
     /// # Errors
-    /// A program that failed, or an output that lacks a figure.
+    /// A program that failed, or an output that lacks a figure; but not where memory ran out and
+    /// the kernel killed something: that is a result.
     pub fn outcome(&self, told: &Told) -> Result<Outcome, String> {
         let mut found = outcome::outcome(told, &self.layout())?;
-        let ended = told.workers.first().ok_or("the guest says nothing about the program")?;
+        // A machine that stopped says nothing about its program.
+        let stopped = told.starved.as_ref().map(|_| Ended::default());
+        let ended = told.workers.first().or(stopped.as_ref());
+        let ended = ended.ok_or("the guest says nothing about the program")?;
+        let starved = told.starved.is_some() || !told.killed.is_empty();
         let failed = ended.status != Some(0);
-        if failed && !self.keys.may_fail {
+        if failed && !starved && !self.keys.may_fail {
             return Err(failure(ended));
         }
         for (name, pattern) in &self.figures {
@@ -115,7 +120,7 @@ impl ProgramSpec {
                 Some(figure) => {
                     found.custom.insert(name.clone(), Json::from(figure));
                 }
-                None if failed => {}
+                None if failed || starved => {}
                 None => {
                     return Err(format!(
                         "workload.figures.{name}: not in the output: {}",
@@ -162,6 +167,7 @@ fn hour() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::kernel::oom::Killed;
     use mglru_guest::report::Snapshot;
 
     const PLAN: &str = "kind = \"program\"\nscript = \"fio x\"\n[figures]\n\
@@ -195,6 +201,29 @@ mod tests {
         let silent = Ended { status: Some(0), ..Ended::default() };
         let error = spec(PLAN).unwrap().outcome(&told(silent)).unwrap_err();
         assert!(error.starts_with("workload.figures.ops_per_s: not in the output"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_the_kernel_killed_for_want_of_memory_is_a_result() {
+        let killed = Killed { process: "fio".to_string(), pid: 70, in_group: false };
+        let told = |status, starved: Option<&str>| Told {
+            killed: vec![killed.clone()],
+            starved: starved.map(str::to_string),
+            ..told(Ended { status, ..Ended::default() })
+        };
+        let spec = spec(PLAN).unwrap();
+        for status in [Some(137), Some(0)] {
+            let found = spec.outcome(&told(status, None)).unwrap();
+            assert_eq!(found.custom["completed"], u8::from(status == Some(0)));
+            assert_eq!(found.custom["oom_killed"][0]["process"], "fio");
+        }
+        let stopped = Told { over: None, workers: Vec::new(), ..told(None, Some("Kernel panic")) };
+        let found = spec.outcome(&stopped).unwrap();
+        assert_eq!(
+            (&found.custom["completed"], &found.custom["stopped"]),
+            (&0.into(), &"Kernel panic".into())
+        );
+        assert_eq!(found.counters["oom_kill"], 1);
     }
 
     #[test]

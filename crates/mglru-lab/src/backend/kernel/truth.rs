@@ -128,6 +128,11 @@ impl Measuring {
     /// What went wrong in the guest.
     pub fn run(&self, seed: u64, console: &Path) -> Result<Map<String, Json>, String> {
         let told = self.job.boot(seed, console)?;
+        // A job whose machine was too small is no truth about anything else.
+        if let Some(kill) = told.killed.iter().find(|kill| !kill.in_group) {
+            let problem = "the guest ran out of memory (kernel.memory): killed";
+            return Err(format!("{problem} {}", kill.process));
+        }
         let over = told.over.as_ref().ok_or("the guest stopped before the job was over")?;
         let state = group(over).ok_or("the guest says nothing about the job's group")?;
         let held = |name| value(&state.stat, name).unwrap_or(0);

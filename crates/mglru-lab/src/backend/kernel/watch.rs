@@ -12,6 +12,7 @@ use mglru_guest::Report;
 use mglru_guest::report::{Command, Ended, Sample, Snapshot};
 use std::collections::BTreeMap;
 
+use super::oom::{self, Killed};
 use super::qemu::Qemu;
 
 /// Longest time from power on to the guest's first word.
@@ -27,6 +28,8 @@ pub struct Told {
     pub kernel: String,
     /// From power on to the first operation, in the host's time.
     pub boot: Duration,
+    /// The work began.
+    pub began: bool,
     /// When the work began.
     pub ready: Snapshot,
     /// When each phase began, by its number.
@@ -39,6 +42,10 @@ pub struct Told {
     pub over: Option<Snapshot>,
     /// How each process of the work ended.
     pub workers: Vec<Ended>,
+    /// Processes that the kernel killed for want of memory.
+    pub killed: Vec<Killed>,
+    /// The kernel's last words, where it stopped the machine for want of memory.
+    pub starved: Option<String>,
 }
 
 /// Listens until the machine stops.
@@ -112,6 +119,7 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
         Report::Hello { kernel } => told.kernel = kernel,
         Report::Ready(snapshot) => {
             told.ready = *snapshot;
+            told.began = true;
             told.boot = start.elapsed();
             told.samples.clear();
         }
@@ -124,17 +132,17 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
     Ok(())
 }
 
-fn finished(told: Told, messages: &str, complaint: &str) -> Result<Told, String> {
-    let line_with = |what: &str| messages.lines().find(|line| line.contains(what)).map(plain);
-    let panicked = line_with("Kernel panic - ");
-    let starved = line_with("Out of memory: Killed").or_else(|| {
-        panicked.filter(|line| line.contains("deadlocked on memory") || line.contains("OOM"))
-    });
-    if let Some(line) = starved {
-        return Err(format!("the guest ran out of memory (kernel.memory): {line}"));
-    }
-    if let Some(line) = panicked {
-        return Err(format!("the guest panicked: {line}"));
+fn finished(mut told: Told, messages: &str, complaint: &str) -> Result<Told, String> {
+    let panicked = messages.lines().find(|line| line.contains("Kernel panic - ")).map(plain);
+    told.killed = oom::killed(messages);
+    match panicked {
+        Some(line) if !oom::is_starved(line) => return Err(format!("the guest panicked: {line}")),
+        Some(line) if told.over.is_none() && !told.began => return Err(early(line)),
+        Some(line) if told.over.is_none() => {
+            told.starved = Some(line.to_string());
+            return Ok(told);
+        }
+        _ => {}
     }
     if told.over.is_some() || (complaint.is_empty() && !told.kernel.is_empty()) {
         return Ok(told);
@@ -144,6 +152,11 @@ fn finished(told: Told, messages: &str, complaint: &str) -> Result<Told, String>
         Some(line) => line.to_string(),
         None => "the guest stopped before it said anything".to_string(),
     })
+}
+
+/// Nothing was measured yet: the guest is too small for what it is to do.
+fn early(line: &str) -> String {
+    format!("the guest ran out of memory before the work began (kernel.memory): {line}")
 }
 
 /// A message without its time.

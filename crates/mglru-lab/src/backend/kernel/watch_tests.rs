@@ -46,12 +46,25 @@ fn endings_without_a_result_are_told_apart() {
     assert!(
         end(&begun, panic, "").starts_with("the guest panicked: Kernel panic - not syncing: No")
     );
-    let starved = "[ 9.1] Out of memory: Killed process 40 (mglru)\n";
-    assert!(end(&begun, starved, "").starts_with("the guest ran out of memory (kernel.memory)"));
-    let other = "[ 9.1] Memory cgroup out of memory: Killed process 40\n";
-    assert!(finished(begun, other, "").is_ok());
     assert_eq!(end(&silent, "", "w\nqemu: no such image\n"), "qemu: no such image");
     assert_eq!(end(&silent, "", ""), "the guest stopped before it said anything");
+}
+
+#[test]
+fn memory_that_ran_out_is_a_result_once_the_work_began() {
+    let over = Told { began: true, over: Some(Snapshot::default()), ..Told::default() };
+    let kill = "[ 9.1] Out of memory: Killed process 40 (init) total-vm:1kB\n";
+    let told = finished(over, kill, "").unwrap();
+    assert_eq!((told.killed[0].pid, told.starved), (40, None));
+    let panic = "[ 9.2] Kernel panic - not syncing: System is deadlocked on memory\n";
+    let messages = format!("{kill}{panic}");
+    let begun = Told { kernel: "6.12".to_string(), began: true, ..Told::default() };
+    let told = finished(begun.clone(), &messages, "").unwrap();
+    let last = "Kernel panic - not syncing: System is deadlocked on memory";
+    assert_eq!((told.killed.len(), told.starved.as_deref()), (1, Some(last)));
+    let early = finished(Told { began: false, ..begun }, &messages, "").unwrap_err();
+    let want = format!("the guest ran out of memory before the work began (kernel.memory): {last}");
+    assert_eq!(early, want);
 }
 
 #[test]
