@@ -155,12 +155,14 @@ impl Policy {
             let turned = self.turn();
             self.trim_staging();
             self.world.settle_slack();
+            // Without memory for its buffer it waits for better times.
+            let drained = self.world.drain_pool().unwrap_or(false);
             let wrote = self.flush();
             self.world.writer.submit();
             self.feed_starved();
             self.tick_pressure();
             drop(work);
-            if !(reclaimed || turned || wrote) {
+            if !(reclaimed || turned || drained || wrote) {
                 self.sleep();
             }
         }

@@ -2,16 +2,21 @@
 //! Pages of zeros take nothing; pages that do not compress are kept as they are.
 
 mod codec;
+mod drain;
 mod pool;
 mod slots;
 
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
+
+use mglru::MemcgId;
 
 pub use codec::Codec;
 use codec::Packed;
+pub use drain::Drain;
 use pool::Pool;
 use slots::{Place, Slots};
 
@@ -66,6 +71,10 @@ pub struct Swap {
     codec: Codec,
     file: Option<LazyFile>,
     held: Mutex<Held>,
+    pool_bytes: u64,
+    /// The first `memory.max` and the last, bytes, and what the pool may take now (`drain`).
+    budget: [AtomicU64; 2],
+    most: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -77,9 +86,9 @@ struct Held {
 }
 
 impl Held {
-    fn pool(&mut self, bytes: &[u8], raw: bool) -> Option<Stored> {
+    fn pool(&mut self, bytes: &[u8], raw: bool, payer: MemcgId) -> Option<Stored> {
         let object = self.pool.put(bytes)?;
-        Some(Stored::Pooled(self.slots.add(Place::Pooled { object, raw }), object.size()))
+        Some(Stored::Pooled(self.slots.add(Place::Pooled { object, raw, payer }), object.size()))
     }
 }
 
@@ -91,7 +100,15 @@ impl Swap {
         let file = file.map(|(folder, bytes)| LazyFile::new(folder, bytes));
         let pool = Pool::new(options.pool_bytes as usize)?;
         let held = Mutex::new(Held { slots: Slots::new(blocks), pool, slack: 0 });
-        Ok(Self { codec: options.codec, file, held })
+        let (pool_bytes, budget) = (options.pool_bytes, Default::default());
+        Ok(Self {
+            codec: options.codec,
+            file,
+            held,
+            pool_bytes,
+            budget,
+            most: AtomicU64::new(u64::MAX),
+        })
     }
 
     /// The file that overflows go to.
@@ -130,19 +147,20 @@ impl Swap {
     }
 
     /// Finds a place for a page; zeros need none.
-    pub fn store(&self, page: &[u8], scratch: &mut Vec<u8>) -> Stored {
-        if codec::is_zeros(page) { Stored::Zeros } else { self.keep(page, scratch) }
+    pub fn store(&self, page: &[u8], payer: MemcgId, scratch: &mut Vec<u8>) -> Stored {
+        if codec::is_zeros(page) { Stored::Zeros } else { self.keep(page, payer, scratch) }
     }
 
     /// Finds a place for a page, whatever it holds. One that does not compress would take as much
     /// of the pool as it gives back: it goes to the file, as long as that has room.
-    pub fn keep(&self, page: &[u8], scratch: &mut Vec<u8>) -> Stored {
+    pub fn keep(&self, page: &[u8], payer: MemcgId, scratch: &mut Vec<u8>) -> Stored {
         let raw = matches!(self.codec.pack(page, scratch), Packed::Raw);
         let mut held = self.held();
-        if raw {
-            self.to_file(&mut held, page).or_else(|| held.pool(page, true))
+        if raw || held.pool.size() >= self.most.load(Ordering::Relaxed) {
+            let bytes = if raw { page } else { scratch };
+            self.to_file(&mut held, page).or_else(|| held.pool(bytes, raw, payer))
         } else {
-            held.pool(scratch, false).or_else(|| self.to_file(&mut held, page))
+            held.pool(scratch, false, payer).or_else(|| self.to_file(&mut held, page))
         }
         .unwrap_or(Stored::Full)
     }
@@ -157,7 +175,7 @@ impl Swap {
     pub fn load(&self, slot: Slot, out: &mut [u8], scratch: &mut Vec<u8>) -> Loaded {
         let held = self.held();
         let (object, raw) = match held.slots.get(slot) {
-            Place::Pooled { object, raw } => (*object, *raw),
+            Place::Pooled { object, raw, .. } => (*object, *raw),
             Place::File { block, .. } => return Loaded::ToRead(u64::from(*block) * PAGE as u64),
         };
         if raw {
@@ -180,7 +198,7 @@ impl Swap {
         scratch: &mut [u8; PAGE],
     ) -> bool {
         let held = self.held();
-        let Place::Pooled { object, raw } = held.slots.get(slot) else { return false };
+        let Place::Pooled { object, raw, .. } = held.slots.get(slot) else { return false };
         let packed = held.pool.get(*object);
         if *raw {
             out.copy_from_slice(packed);
@@ -319,16 +337,16 @@ mod tests {
                 Swap::new(&SwapOptions { codec, ..SwapOptions::in_memory(1 << 20) }).unwrap();
             let (mut scratch, mut out) = (Vec::new(), vec![7; PAGE]);
             let text = page(|i| b"generation "[i % 11]);
-            let (small, size) = pooled(swap.store(&text, &mut scratch));
+            let (small, size) = pooled(swap.store(&text, MemcgId::ROOT, &mut scratch));
             assert!(size < 256, "{size} for a repeated word");
-            let (raw, size) = pooled(swap.store(&noise(3), &mut scratch));
+            let (raw, size) = pooled(swap.store(&noise(3), MemcgId::ROOT, &mut scratch));
             assert_eq!(size, PAGE as u64);
             assert_eq!(swap.load(small, &mut out, &mut scratch), Loaded::Content);
             assert_eq!(out, text);
             assert_eq!(swap.load(raw, &mut out, &mut scratch), Loaded::Content);
             assert_eq!(out, noise(3));
             assert_eq!(swap.free(raw), Some(PAGE as u64));
-            assert_eq!(swap.store(&page(|_| 0), &mut scratch), Stored::Zeros);
+            assert_eq!(swap.store(&page(|_| 0), MemcgId::ROOT, &mut scratch), Stored::Zeros);
         }
     }
 
@@ -336,10 +354,10 @@ mod tests {
     fn a_shared_slot_stays_until_its_last_owner_is_gone() {
         let swap = Swap::new(&SwapOptions::in_memory(1 << 20)).unwrap();
         let (mut scratch, mut out) = (Vec::new(), vec![7; PAGE]);
-        let (slot, size) = pooled(swap.store(&noise(1), &mut scratch));
+        let (slot, size) = pooled(swap.store(&noise(1), MemcgId::ROOT, &mut scratch));
         assert_eq!(swap.share(swap.share(slot)), slot);
         assert_eq!((swap.free(slot), swap.free(slot)), (None, None));
-        let (other, _) = pooled(swap.store(&noise(2), &mut scratch));
+        let (other, _) = pooled(swap.store(&noise(2), MemcgId::ROOT, &mut scratch));
         assert_ne!(slot, other);
         assert_eq!(swap.load(slot, &mut out, &mut scratch), Loaded::Content);
         assert_eq!(out, noise(1));
@@ -359,13 +377,15 @@ mod tests {
         let options = SwapOptions::in_memory(16 << 10).with_file_in(dir.path(), 8192);
         let swap = Swap::new(&options).unwrap();
         let mut scratch = Vec::new();
-        let (first, size) = pooled(swap.store(&part(1, 3000), &mut scratch));
+        let (first, size) = pooled(swap.store(&part(1, 3000), MemcgId::ROOT, &mut scratch));
         assert!(size < 3300, "five to a chunk: {size}");
         for n in 2..6 {
-            pooled(swap.store(&part(n, 3000), &mut scratch));
+            pooled(swap.store(&part(n, 3000), MemcgId::ROOT, &mut scratch));
         }
         let last = part(6, 3000);
-        let Stored::ToWrite(slot) = swap.store(&last, &mut scratch) else { panic!("to file") };
+        let Stored::ToWrite(slot) = swap.store(&last, MemcgId::ROOT, &mut scratch) else {
+            panic!("to file")
+        };
         swap.check(slot, &last).unwrap();
         let error = |page: &[u8]| swap.check(slot, page).unwrap_err().to_string();
         assert!(error(&noise(6)).ends_with("(its write is not over)"));
@@ -375,12 +395,14 @@ mod tests {
                 .ends_with("block 0 of the swap file does not hold what was written there")
         );
         assert!(error(&page(|_| 0)).ends_with("(it is zeros)"));
-        let Stored::ToWrite(other) = swap.store(&noise(6), &mut scratch) else { panic!("to file") };
+        let Stored::ToWrite(other) = swap.store(&noise(6), MemcgId::ROOT, &mut scratch) else {
+            panic!("to file")
+        };
         assert_ne!(swap.offset(slot), swap.offset(other));
-        assert_eq!(swap.store(&noise(7), &mut scratch), Stored::Full);
+        assert_eq!(swap.store(&noise(7), MemcgId::ROOT, &mut scratch), Stored::Full);
         assert!(swap.why_full().ends_with("is full (8192 bytes)"));
         assert_eq!(swap.free(first), Some(size));
-        pooled(swap.store(&part(8, 3000), &mut scratch));
+        pooled(swap.store(&part(8, 3000), MemcgId::ROOT, &mut scratch));
     }
 
     #[test]
@@ -389,8 +411,10 @@ mod tests {
         let options = SwapOptions::in_memory(16 << 10).with_file_in(dir.path(), 4096);
         let swap = Swap::new(&options).unwrap();
         let mut scratch = Vec::new();
-        let Stored::ToWrite(_) = swap.store(&noise(1), &mut scratch) else { panic!("to file") };
-        assert_eq!(pooled(swap.store(&noise(2), &mut scratch)).1, PAGE as u64);
+        let Stored::ToWrite(_) = swap.store(&noise(1), MemcgId::ROOT, &mut scratch) else {
+            panic!("to file")
+        };
+        assert_eq!(pooled(swap.store(&noise(2), MemcgId::ROOT, &mut scratch)).1, PAGE as u64);
     }
 
     #[test]
@@ -399,13 +423,17 @@ mod tests {
         let options = SwapOptions::in_memory(0).with_file_in(dir.path(), 4096);
         let swap = Swap::new(&options).unwrap();
         let mut scratch = Vec::new();
-        let Stored::ToWrite(slot) = swap.store(&noise(1), &mut scratch) else { panic!() };
+        let Stored::ToWrite(slot) = swap.store(&noise(1), MemcgId::ROOT, &mut scratch) else {
+            panic!()
+        };
         assert!(swap.is_being_written(slot));
         swap.free(slot);
-        assert_eq!(swap.store(&noise(2), &mut scratch), Stored::Full);
+        assert_eq!(swap.store(&noise(2), MemcgId::ROOT, &mut scratch), Stored::Full);
         swap.written(slot);
         assert!(!swap.is_being_written(slot), "it is free");
-        let Stored::ToWrite(slot) = swap.store(&noise(2), &mut scratch) else { panic!() };
+        let Stored::ToWrite(slot) = swap.store(&noise(2), MemcgId::ROOT, &mut scratch) else {
+            panic!()
+        };
         swap.written(slot);
         assert!(!swap.is_being_written(slot), "it is written");
     }

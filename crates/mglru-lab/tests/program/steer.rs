@@ -35,6 +35,11 @@ print(sum(m[::4096]) == s, flush=True)";
 impl Program {
     /// `None`, with the reason printed: it cannot run here.
     fn start(options: &[&str]) -> Option<Self> {
+        Self::start_with(HOLDS, options)
+    }
+
+    /// As [`Self::start`], of another program.
+    fn start_with(program: &str, options: &[&str]) -> Option<Self> {
         let python = Command::new("python3").arg("--version").output().is_ok();
         if lacking(&["UFFDIO_MOVE and fork events"]) || malloc().is_none() || !python {
             println!("skipped: needs the pager, libjemalloc2 and python3");
@@ -43,7 +48,7 @@ impl Program {
         let folder = tempfile::tempdir().unwrap();
         let mut command = mglru(folder.path(), &["exec", "--memory.max", "32M"]);
         command.args(options).args(["--swap-dir".as_ref(), folder.path().as_os_str()]);
-        command.args(["--", "python3", "-c", HOLDS]);
+        command.args(["--", "python3", "-c", program]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut first = String::new();
@@ -166,7 +171,9 @@ fn a_lower_limit_is_reached_or_said_not_to_be() {
     let current: u64 = program.told(&["ctl", "get", "memory.current"]).trim().parse().unwrap();
     assert!(current <= 24 << 20, "{current}");
     program.end();
-    let Some(program) = Program::start(&["--swap", "0"]) else { return };
+    const NOISE: &str = "import os, sys
+m = os.urandom(12 << 20); print('up', flush=True); sys.stdin.read()";
+    let Some(program) = Program::start_with(NOISE, &["--swap", "0"]) else { return };
     let output = program.ctl(&["ctl", "set", "memory.max", "4M"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), said.lines().count()), (Some(0), 1), "{said}");

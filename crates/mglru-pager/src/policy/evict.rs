@@ -162,10 +162,11 @@ impl World {
             arena.account.note(Happened::SwapFail);
             return Outcome::NoSwapSlot;
         }
+        let payer = arena.account.memcg;
         let stored = match arena.is_copy() {
             // Without a slot it would be what its store holds.
-            true => self.swap.keep(&self.page, &mut self.scratch),
-            false => self.swap.store(&self.page, &mut self.scratch),
+            true => self.swap.keep(&self.page, payer, &mut self.scratch),
+            false => self.swap.store(&self.page, payer, &mut self.scratch),
         };
         match stored {
             Stored::Zeros => {

@@ -23,7 +23,7 @@ use super::turn::Turn;
 use super::writeback::Writer;
 use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
 use crate::arena::{Access, Arena};
-use crate::swap::Swap;
+use crate::swap::{Drain, Swap};
 use crate::sys::PAGE;
 use crate::sys::clock::Clock;
 use crate::sys::direct::Buffer;
@@ -75,6 +75,7 @@ pub(super) struct World {
     pub(super) distances: AllDistances,
     pub(super) page: Buffer,
     pub(super) scratch: Vec<u8>,
+    drain: Option<Drain>,
     random: u64,
     pub(super) taken: Taken,
     pub(super) turn: Turn,
@@ -103,6 +104,7 @@ impl World {
             distances: AllDistances::default(),
             page: Buffer::new(PAGE)?,
             scratch: Vec::with_capacity(2 * PAGE),
+            drain: None,
             random: 0,
             taken: Taken::default(),
             turn: Turn::default(),
@@ -124,6 +126,27 @@ impl World {
     /// The root pays for what the pool's chunks hold besides pages.
     pub(super) fn settle_slack(&mut self) {
         self.swap.settle_slack(&self.accounts[0]);
+    }
+
+    /// Keeps the pool within its share of the budget. True: it had more.
+    pub(super) fn drain_pool(&mut self) -> io::Result<bool> {
+        self.swap.fit_pool(self.accounts[0].get(Setting::Max));
+        if !self.swap.is_over_share() {
+            self.drain = None;
+            return Ok(false);
+        }
+        let drain = match &mut self.drain {
+            Some(drain) => drain,
+            none => none.insert(Drain::new()?),
+        };
+        let freed = self.swap.drain(drain);
+        for &(memcg, bytes) in &freed {
+            let account = &self.accounts[memcg.index()];
+            account.uncharge(bytes);
+            account.note(Happened::Pswpout);
+        }
+        self.settle_slack();
+        Ok(!freed.is_empty())
     }
 
     /// Numbers the eviction of a page, and says anew what counts as recent.

@@ -62,6 +62,11 @@ impl Pool {
         self.empty.len() * CHUNK
     }
 
+    /// Bytes that it takes.
+    pub fn size(&self) -> u64 {
+        u64::from(self.chunks) * CHUNK as u64
+    }
+
     /// Bytes of its chunks that hold no object.
     pub fn slack(&self) -> u64 {
         u64::from(self.chunks) * CHUNK as u64 - self.objects

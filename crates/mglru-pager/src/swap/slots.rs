@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use mglru::MemcgId;
+
 use super::pool::Object;
 use crate::pages::Slot;
 
@@ -25,6 +27,8 @@ pub enum Place {
         object: Object,
         /// Kept as it was.
         raw: bool,
+        /// The group that pays for it.
+        payer: MemcgId,
     },
     /// A block of the file.
     File {
@@ -64,6 +68,22 @@ impl Slots {
     /// A block of the file.
     pub fn take_block(&mut self) -> Option<u32> {
         self.free_blocks.pop().or_else(|| self.fresh.next())
+    }
+
+    /// A block that is not needed after all.
+    pub fn give_back_block(&mut self, block: u32) {
+        self.free_blocks.push(block);
+    }
+
+    /// The taken slots and what they stand for.
+    pub fn taken(&self) -> impl Iterator<Item = (Slot, Place)> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(|(slot, place)| Some((slot as Slot, (*place)?)))
+    }
+
+    /// A slot's page is somewhere else from now on.
+    pub fn replace(&mut self, slot: Slot, place: Place) {
+        self.places[slot as usize] = Some(place);
     }
 
     /// A slot for a page at this place.

@@ -110,6 +110,25 @@ fn a_lower_memory_max_is_reached_before_the_write_returns_while_others_compute()
     pager.check().unwrap();
 }
 
+/// The pool of the larger limit would fill the lower one.
+#[test]
+fn what_packs_fits_a_lower_memory_max_too() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let swap = SwapOptions::in_memory(16 * MIB as u64).with_file_in(folder.path(), 256 << 20);
+    let Some(pager) = open(PagerOptions::new().memory_max(64 << 20).swap(swap)) else { return };
+    let root = pager.root();
+    let mut map = root.map_anon(80 * MIB).unwrap();
+    // Half of each page packs.
+    let content = |n| [&pattern(n, 5)[..PAGE / 2], &[n as u8; PAGE / 2]].concat();
+    (0..map.len() / PAGE).for_each(|n| map[n * PAGE..][..PAGE].copy_from_slice(&content(n)));
+    assert!(root.current() > 56 << 20);
+    root.write("memory.max", "8M").unwrap();
+    let anon = root.stat().unwrap().get("anon").unwrap();
+    assert!(root.current() <= 8 << 20 && anon > 4 << 20, "{} {anon}", root.current());
+    assert!((0..map.len() / PAGE).all(|n| map[n * PAGE..][..PAGE] == content(n)));
+    pager.check().unwrap();
+}
+
 #[test]
 fn a_lower_memory_max_that_cannot_be_reached_is_set_and_counted() {
     let Some(pager) = open(PagerOptions::new().memory_max(32 << 20)) else { return };
