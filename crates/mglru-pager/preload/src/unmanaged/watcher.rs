@@ -19,7 +19,7 @@ use super::{smaps, strict};
 const EVERY: Duration = Duration::from_millis(250);
 /// As above, where the program is to be ended.
 const EVERY_STRICT: Duration = Duration::from_millis(50);
-/// Looking at everything takes a fiftieth of the time at most.
+/// Looking at everything takes a fiftieth of a processor's time at most.
 const REST: u32 = 50;
 /// A change of less is not looked at, bytes.
 const CHANGE: u64 = 1 << 20;
@@ -130,7 +130,7 @@ struct Watcher {
     strict: Option<strict::Watch>,
     pids: Pids,
     stacks: [usize; MOST_STACKS],
-    /// When everything was looked at, how long that took, and what was resident then.
+    /// When everything was looked at, the processor time that took, and what was resident then.
     at: Instant,
     took: Duration,
     resident: u64,
@@ -179,8 +179,8 @@ impl Watcher {
     }
 
     fn look(&mut self) {
-        self.at = Instant::now();
-        self.resident = resident();
+        let before = own_time();
+        (self.at, self.resident) = (Instant::now(), resident());
         let own = std::process::id();
         let figures = &mut of_process(self.ranges, &mut self.stacks);
         if children::any() {
@@ -188,7 +188,7 @@ impl Watcher {
         }
         NOW.set(figures);
         PEAK.raise(figures);
-        self.took = self.at.elapsed();
+        self.took = own_time().saturating_sub(before);
     }
 }
 
@@ -199,6 +199,14 @@ pub fn look_as_orphan() {
     judge.add_to(&mut figures);
     NOW.set(&figures);
     PEAK.set(&figures);
+}
+
+/// Processor time of this thread: other programs' does not keep it from looking.
+fn own_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills the structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Bytes resident, by the kernel's quick count.
