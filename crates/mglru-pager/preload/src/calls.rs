@@ -97,7 +97,9 @@ pub unsafe extern "C" fn mmap(
             Mapped::Refused(errno) => return not_mapped(errno),
         }
     }
-    if flags & libc::MAP_FIXED == 0 && !own::is_own() && limits::is_over(pages(len)) {
+    let is_data = prot & libc::PROT_WRITE != 0 && is_private(flags);
+    let is_new = flags & libc::MAP_FIXED == 0 && !own::is_own();
+    if is_new && limits::is_over(pages(len), is_data) {
         return not_mapped(libc::ENOMEM);
     }
     let zeros = !own::is_own() && is_of_zeros(len, flags, fd);

@@ -110,16 +110,22 @@ pub fn lack(bytes: usize) {
     }
 }
 
-/// Would more memory of the heap be over the limit? What the heap has mapped lies in what it set
-/// aside, so the kernel does not count it.
-pub fn is_over(more: usize) -> bool {
-    let own = own_of(libc::RLIMIT_AS);
-    let limit = ask(0, libc::RLIMIT_AS, None).ok().map(|limit| limit.rlim_cur);
-    let Some(limit) = limit.filter(|&limit| limit != libc::RLIM_INFINITY && own > 0) else {
-        return false;
+/// Would more memory be over a limit? What the heap maps lies in what it set aside: the kernel
+/// counts it as data, but refuses none.
+pub fn is_over(more: usize, is_data: bool) -> bool {
+    let limit = |nth: usize| {
+        let own = OWN[nth].load(Ordering::Acquire);
+        let limit = ask(0, COUNTED[nth].0, None).ok().filter(|_| own > 0)?;
+        Some(limit.rlim_cur).filter(|&limit| limit != libc::RLIM_INFINITY)
     };
-    let mapped = heap::mapped_bytes() as u64;
-    as_own(|| used()[0]).saturating_add(mapped + more as u64) > limit
+    let [space, data] = [limit(0), limit(1).filter(|_| is_data)];
+    if space.is_none() && data.is_none() {
+        return false;
+    }
+    let ([size, of_data], mapped) = (as_own(used), heap::mapped_bytes() as u64);
+    let over =
+        |limit: Option<u64>, used: u64| limit.is_some_and(|l| used.saturating_add(more as u64) > l);
+    over(space, size.saturating_add(mapped)) || over(data, of_data)
 }
 
 /// Becomes another program, under the limits that this one knows; comes back if that fails.

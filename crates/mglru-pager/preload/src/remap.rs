@@ -95,7 +95,7 @@ fn of_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     if heap.mapped(&ask.old).as_slice() != std::slice::from_ref(&ask.old) {
         return Err(libc::EFAULT);
     }
-    if ask.len > ask.old.len() && limits::is_over(ask.len - ask.old.len()) {
+    if ask.len > ask.old.len() && limits::is_over(ask.len - ask.old.len(), true) {
         return Err(libc::ENOMEM);
     }
     let stays = !ask.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
