@@ -12,13 +12,15 @@
 //! Where faults are signals (`--faults sigbus`), reads, writes, messages and buffered streams that
 //! are given managed memory are given other memory in its place (`lent`).
 //!
-//! Not kept, and said so: buffered streams (stdio) on a managed file read and write it behind the
-//! library's back; so does a signal handler that comes upon its thread in one of these calls; other
-//! processes see stores when they are written back, not at once; stores since the last write-back
-//! are lost when the process is killed; a forked child sees managed files as they were and
-//! read-only, and its private mappings are the kernel's; a private mapping may not show what is
-//! written to its file after it was made; where faults are signals, other calls and those that are
-//! not made through the C library (io_uring) get EFAULT where managed memory is not there.
+//! Shared mappings of files stay with the kernel unless the launcher asks for them
+//! (`--manage-shared-files`). Then these are not kept, and said so: buffered streams (stdio) on a
+//! managed file read and write it behind the library's back; so does a signal handler that comes
+//! upon its thread in one of these calls; other processes see stores when they are written back,
+//! not at once; SIGKILL loses what was stored since; a forked child sees managed files as they
+//! were and read-only. Always: a forked child's private mappings are the kernel's; a private
+//! mapping may not show what is written to its file after it was made; where faults are signals,
+//! other calls and those that are not made through the C library (io_uring) get EFAULT where
+//! managed memory is not there.
 
 mod advice;
 mod calls;
