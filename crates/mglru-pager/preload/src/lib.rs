@@ -12,6 +12,8 @@
 //! Where faults are signals (`--faults sigbus`), reads, writes, messages and buffered streams that
 //! are given managed memory are given other memory in its place (`lent`).
 //!
+//! What stays with the kernel all the same is counted and said (`unmanaged`).
+//!
 //! Shared mappings of files stay with the kernel unless the launcher asks for them
 //! (`--manage-shared-files`). Then these are not kept, and said so: buffered streams (stdio) on a
 //! managed file read and write it behind the library's back; so does a signal handler that comes

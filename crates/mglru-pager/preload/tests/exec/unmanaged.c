@@ -97,6 +97,24 @@ static void *forked(int waits)
 	return 0;
 }
 
+/* Becomes a program that takes little. */
+static int become_true(void)
+{
+	extern char **environ;
+	char *args[] = {"/bin/true", 0};
+	return execve(args[0], args, environ);
+}
+
+static void *vforked(void)
+{
+	char *start = (char *)syscall(SYS_mmap, 0, N, RW, MINE, -1, 0);
+	fill(start);
+	if (vfork() == 0)
+		_exit(become_true());
+	wait(0);
+	return start;
+}
+
 int main(int argc, char **argv)
 {
 	char *p = 0, *at = (char *)0x200000000000;
@@ -124,6 +142,7 @@ int main(int argc, char **argv)
 	if (IS("thread")) p = thread_stack();
 	if (IS("file")) p = of(open(".", O_TMPFILE | O_RDWR, 0600), MAP_SHARED);
 	if (IS("moved")) p = mremap(mmap(at, N / 2, RW, MINE, -1, 0), N / 2, N, MREMAP_MAYMOVE);
+	if (IS("vfork")) p = vforked();
 	if (IS("child")) p = forked(1);
 	if (IS("orphan")) p = forked(0);
 	if (IS("program")) p = program(argv[0], "malloc");
@@ -134,5 +153,7 @@ int main(int argc, char **argv)
 	if (p)
 		fill(p);
 	usleep(300000);
-	return 0;
+	if (argc > 2 && !strcmp(argv[2], "_exit"))
+		_exit(0);
+	return argc > 2 ? become_true() : 0;
 }

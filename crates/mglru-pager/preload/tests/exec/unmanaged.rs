@@ -12,8 +12,8 @@ const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 16;
 const BESIDES: u64 = 12;
 
-/// Each kind with the reason that is said of it; without one it is managed.
-const KINDS: [(&str, Option<&str>); 26] = [
+/// Each kind, and how it ends, with the reason that is said of it; without one it is managed.
+const KINDS: [(&str, Option<&str>); 29] = [
     ("malloc", None),
     ("zero", None),
     ("opened", None),
@@ -36,6 +36,9 @@ const KINDS: [(&str, Option<&str>); 26] = [
     ("thread", Some("stack")),
     ("locked", Some("locked")),
     ("raw", Some("raw")),
+    ("raw _exit", Some("raw")),
+    ("raw execve", Some("raw")),
+    ("vfork", Some("raw")),
     ("child", Some("child")),
     ("orphan", Some("child")),
     ("static", Some("static child")),
@@ -72,7 +75,7 @@ fn made() -> Option<tempfile::TempDir> {
 
 fn start(folder: &Path, kind: &str, set: &[(&str, &str)]) -> Child {
     let mut child = Command::new("./program");
-    child.arg(kind).current_dir(folder).envs(set.iter().copied());
+    child.args(kind.split(' ')).current_dir(folder).envs(set.iter().copied());
     let malloc = launch::malloc().unwrap();
     child.env("LD_PRELOAD", format!("{} {}", library().display(), malloc.display()));
     child.env(launch::ENV_MAX, (BUDGET * MIB).to_string()).env(launch::ENV_FORK, "serve");
