@@ -28,6 +28,8 @@ pub struct Heap {
     children: Arc<Children>,
     thread: Option<JoinHandle<()>>,
     region: Mutex<Region>,
+    /// Where the kernel has mapped something else.
+    lent: Mutex<Region>,
     /// Dropped last: the heap is unmapped by then.
     ending: Option<Ending>,
 }
@@ -50,7 +52,8 @@ impl Group {
         let (arena, served) = served.inspect_err(|_| children.stop())?;
         let start = arena.view.as_ptr() as usize;
         let region = Mutex::new(Region::new(start..start + reserve));
-        Ok(Heap { arena, served, children, thread: Some(thread), region, ending: None })
+        let lent = Mutex::new(Region::empty());
+        Ok(Heap { arena, served, children, thread: Some(thread), region, lent, ending: None })
     }
 }
 
@@ -66,6 +69,18 @@ impl Heap {
                 self.region().give(range);
                 None
             }
+        }
+    }
+
+    /// As [`Self::map`], at this address and nowhere else.
+    pub fn map_at(&self, range: Range<usize>) -> bool {
+        let free = self.covers(&range) && range.start % PAGE == 0 && !range.is_empty();
+        free && self.region().take_at(range.clone()) && {
+            let opened = self.open(&range).is_ok();
+            if !opened {
+                self.region().give(range);
+            }
+            opened
         }
     }
 
@@ -102,13 +117,19 @@ impl Heap {
         // SAFETY: the range was free a moment ago, and is the caller's from now on.
         #[allow(unsafe_code)]
         unsafe { heap::open(span(range)) }?;
-        self.say_inherited(range);
+        self.is_new(range);
         self.arena.uffd.register(span(range))
     }
 
-    fn say_inherited(&self, range: &Range<usize>) {
+    /// What was said of a range before it was mapped anew means nothing.
+    fn is_new(&self, range: &Range<usize>) {
         let _alone = self.region();
         self.children.withheld.forget(range);
+        self.lent().claim(range.clone());
+    }
+
+    fn lent(&self) -> MutexGuard<'_, Region> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a range from children of forks, or no longer. The kernel knows already.
@@ -119,7 +140,8 @@ impl Heap {
 
     /// Leaves a range to the kernel, which has mapped something else there, until it is unmapped.
     pub fn lend(&self, range: Range<usize>) {
-        self.say_inherited(&range);
+        self.is_new(&range);
+        self.lent().give(range.clone());
         self.region().claim(range);
     }
 
@@ -128,14 +150,15 @@ impl Heap {
         self.region().taken_in(range)
     }
 
-    /// Finds the parts of a range that hold anything but zeros never touched, in order.
+    /// Finds the parts of a range that may hold anything but zeros.
     pub fn content(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let (arena, start) = (&self.arena, self.reserve().start);
         let page = |at: usize| ((at - start) / PAGE) as u32;
         let filled = arena.filled_pages(page(range.start)..page(range.end));
         let held: Vec<u32> = filled.filter(|&page| !arena.pages.is_blank(page)).collect();
         let addresses = |run: &[u32]| start + run[0] as usize * PAGE..start + end_of(run) * PAGE;
-        held.chunk_by(|a, b| a + 1 == *b).map(addresses).collect()
+        let lent = self.lent();
+        held.chunk_by(|a, b| a + 1 == *b).map(addresses).chain(lent.free_in(range)).collect()
     }
 
     /// Unmaps whole pages of the heap.
@@ -159,15 +182,7 @@ impl Heap {
 
     /// Makes a mapping longer where it is. False: what follows is not free.
     pub fn extend(&self, range: Range<usize>, len: usize) -> bool {
-        let more = range.end..range.start.saturating_add(len).next_multiple_of(PAGE);
-        if !self.covers(&more) || !self.region().take_at(more.clone()) {
-            return false;
-        }
-        let opened = self.open(&more).is_ok();
-        if !opened {
-            self.region().give(more);
-        }
-        opened
+        self.map_at(range.end..range.start.saturating_add(len).next_multiple_of(PAGE))
     }
 
     /// The addresses set aside for it.

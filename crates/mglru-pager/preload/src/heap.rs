@@ -54,8 +54,13 @@ fn start_heap(pager: &Pager, fork: ForkPolicy) -> Result<(), String> {
 }
 
 fn heap() -> Option<&'static Heap> {
+    managed().filter(|_| !own::is_own())
+}
+
+/// The heap, whoever asks.
+fn managed() -> Option<&'static Heap> {
     // SAFETY: it is never dropped.
-    unsafe { HEAP.load(Ordering::Acquire).as_ref() }.filter(|_| !own::is_own())
+    unsafe { HEAP.load(Ordering::Acquire).as_ref() }
 }
 
 /// The heap, if a range starts in it.
@@ -79,7 +84,7 @@ pub fn abandon() {
 
 /// Counts what is mapped of the heap, bytes.
 pub fn mapped_bytes() -> usize {
-    let mapped = heap().map(|heap| heap.mapped(&heap.reserve()));
+    let mapped = managed().map(|heap| heap.mapped(&heap.reserve()));
     mapped.unwrap_or_default().iter().map(Range::len).sum()
 }
 
@@ -144,7 +149,7 @@ pub fn has_hole(range: &Range<usize>) -> bool {
 
 /// The kernel mapped something at a range, which may lie in the heap.
 pub fn lend(range: &Range<usize>) {
-    if let Some(heap) = heap().filter(|heap| heap.covers(range)) {
+    if let Some(heap) = managed().filter(|heap| heap.covers(range)) {
         heap.lend(range.start..range.end.next_multiple_of(4096));
     }
 }
@@ -160,16 +165,16 @@ pub fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int) -> Optio
         | libc::MAP_STACK
         | libc::MAP_HUGETLB
         | libc::MAP_32BIT
-        | libc::MAP_FIXED_NOREPLACE
         | libc::MAP_LOCKED;
     let private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE && flags & libc::MAP_ANONYMOUS != 0;
     let plain = prot == RW || prot == libc::PROT_NONE && len <= LONGEST;
     if !private || !plain || flags & SPECIAL != 0 || crate::locks::is_future() {
         return None;
     }
-    let start = match flags & libc::MAP_FIXED {
+    let start = match flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) {
         0 => place(address, len)?,
-        _ => over(address, len)?,
+        libc::MAP_FIXED => over(address, len)?,
+        _ => where_free(address, len)?,
     };
     if prot != RW {
         // SAFETY: a new mapping of the caller's.
@@ -186,6 +191,12 @@ fn place(address: *mut c_void, len: usize) -> Option<*mut c_void> {
         return None;
     }
     heap.map(len, hint).map(|start| start.cast())
+}
+
+/// What of the heap is free the kernel would take for a mapping.
+fn where_free(address: *mut c_void, len: usize) -> Option<*mut c_void> {
+    let end = (address as usize).checked_add(crate::calls::pages(len))?;
+    at(address)?.map_at(address as usize..end).then_some(address)
 }
 
 /// What was reserved is opened so, or given up and kept.

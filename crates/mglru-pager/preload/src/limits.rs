@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libc::{c_int, c_uint, pid_t, rlimit};
 use mglru_pager::own::{self, as_own};
 
-use crate::calls::{errno, refused};
+use crate::calls::{errno, refused, set_errno};
 use crate::{heap, maps};
 
 /// What is counted, and what the kernel calls what is used of it.
@@ -140,7 +140,7 @@ pub fn exec(exec: impl FnOnce() -> c_int) -> c_int {
     for (limit, (resource, _)) in before.iter().zip(COUNTED) {
         limit.as_ref().map(|limit| ask(0, resource, Some(limit)));
     }
-    refused(errno);
+    set_errno(errno);
     failed
 }
 

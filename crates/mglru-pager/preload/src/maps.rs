@@ -11,6 +11,8 @@ pub struct Part {
     pub range: Range<usize>,
     /// What mmap or mprotect said of it.
     pub prot: c_int,
+    /// What is stored there others see.
+    pub shared: bool,
     /// What is mapped, as the kernel names it.
     pub name: String,
 }
@@ -67,7 +69,8 @@ fn parse(line: &str) -> Option<Part> {
     let said = words.next()?.as_bytes();
     let prot = bits.iter().filter(|(letter, _)| said.contains(letter)).map(|(_, bit)| bit).sum();
     let name = words.nth(3).unwrap_or_default().into();
-    Some(Part { range: number(start)?..number(end)?, prot, name })
+    let shared = said.contains(&b's');
+    Some(Part { range: number(start)?..number(end)?, prot, shared, name })
 }
 
 #[cfg(test)]

@@ -119,6 +119,10 @@ fn shrink(heap: &Heap, ask: &Ask) -> Result<bool, c_int> {
 
 fn move_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     let parts = as_own(|| maps::parts(&ask.old)).ok_or(libc::ENOMEM)?;
+    if parts.iter().any(|part| part.shared) {
+        // The kernel mapped it there, over a part of the heap.
+        return Err(libc::ENOMEM);
+    }
     let to = place(heap, ask)?;
     let shown = |part: &Part| part.prot & libc::PROT_READ != 0;
     parts.iter().filter(|part| !shown(part)).for_each(|part| protect(&part.range, RW));

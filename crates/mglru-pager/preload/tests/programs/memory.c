@@ -117,6 +117,18 @@ static void move_and_keep(void) {
     SAY(is_filled(r, SOME, 2) + is_zero(p, SOME));
 }
 
+static int scratch(void) {
+    char name[] = "cases-XXXXXX";
+    return mkstemp(name);
+}
+
+static byte *of_file(size_t n, int fd, uint64_t salt) {
+    byte *content = filled(n, salt);
+    pwrite(fd, content, n, 0);
+    munmap(content, n);
+    return mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+}
+
 /* Shared memory, and what was there before the program, are not the pager's. */
 static void move_in_and_out(void) {
     byte *in = filled(SOME, 1);
@@ -134,6 +146,14 @@ static void move_in_and_out(void) {
     fill(into, SOME, 5);
     press();
     SAY(is_filled(into, SOME, 5) + in_child(touch, other));
+    byte *far = anon(SOME, PROT_READ | PROT_WRITE);
+    byte *file = of_file(SOME, scratch(), 7), *over = filled(SOME, 8);
+    SAY(mremap(file, SOME, SOME, MREMAP_MAYMOVE | MREMAP_FIXED, over) == over);
+    SAY(is_filled(over, SOME, 7));
+    fill(over, MB, 9);
+    SAY(mremap(over, SOME, SOME, MREMAP_MAYMOVE | MREMAP_FIXED, far) == far);
+    SAY(is_filled(far, MB, 9) && *(uint64_t *)(far + MB) == (MB * 2654435761u ^ 7UL << 32));
+    SAY(in_child(touch, over));
     SAY(munmap(into, SOME));
     byte *again = filled(SOME, 6);
     press();
@@ -157,6 +177,16 @@ static void moves_keep_protection(void) {
     mprotect(r, 2 * SOME, PROT_READ);
     SAY(r[0] == 0 ? is_zero(r + SOME, SOME) : 0);
     SAY(*(uint64_t *)r == ((SOME / 2) * 2654435761u ^ 1UL << 32));
+}
+
+static void at_a_free_place(void) {
+    byte *p = filled(SOME, 1);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    SAY(mmap(p, SOME, PROT_READ | PROT_WRITE, flags, -1, 0));
+    SAY(munmap(p + MB, MB));
+    SAY(mmap(p, 2 * MB, PROT_READ | PROT_WRITE, flags, -1, 0));
+    SAY(mmap(p + MB, MB, PROT_READ | PROT_WRITE, flags, -1, 0) == p + MB);
+    SAY(is_filled(p, MB, 1) + is_zero(p + MB, MB));
 }
 
 static void refused_moves(void) {
@@ -232,20 +262,6 @@ static void guards(void) {
     SAY(is_filled(p + MB, MB, 2));
 }
 
-static byte *of_file(size_t n, int fd, uint64_t salt) {
-    byte *content = filled(n, salt);
-    pwrite(fd, content, n, 0);
-    munmap(content, n);
-    return mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-}
-
-static int scratch(void) {
-    char name[] = "cases-XXXXXX";
-    int fd = mkstemp(name);
-    /* A file without a name is not managed. */
-    return fd;
-}
-
 static void private_files(void) {
     int fd = scratch();
     byte *p = of_file(2 * SOME, fd, 1);
@@ -279,6 +295,7 @@ static const struct a_case CASES[] = {
     {"move_and_keep", move_and_keep},
     {"move_in_and_out", move_in_and_out},
     {"moves_keep_protection", moves_keep_protection},
+    {"at_a_free_place", at_a_free_place},
     {"refused_moves", refused_moves},
     {"refused_advice", refused_advice},
     {"dropped", dropped},
