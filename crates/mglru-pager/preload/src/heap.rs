@@ -69,9 +69,14 @@ pub fn at(address: *mut c_void) -> Option<&'static Heap> {
     heap().filter(|heap| heap.covers(&(start..start)))
 }
 
-/// Tells whether this process has a heap that is managed.
-pub fn is_managed() -> bool {
+/// Is there a heap, whoever asks?
+pub fn exists() -> bool {
     !HEAP.load(Ordering::Acquire).is_null()
+}
+
+/// This process has a heap that is managed.
+pub fn is_managed() -> bool {
+    heap().is_some()
 }
 
 /// A child has its parent's memory, and nothing to serve more with.

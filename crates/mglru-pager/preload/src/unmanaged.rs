@@ -54,9 +54,13 @@ pub fn start() {
     let least = least(settings::budget());
     PID.store(std::process::id(), Ordering::Release);
     LEAST.store(least, Ordering::Release);
-    watcher::start(&RANGES, least);
+    // A process without a heap has no thread of the pager's until it maps a file: some calls, of
+    // those that give up rights for one, are refused where there are several.
+    if settings::fork().is_some() || strict::is_asked_for() {
+        watcher::start(&RANGES, least);
+    }
     mglru_pager::tell_unmanaged(|| {
-        watcher::ask(true);
+        watcher::ask(&RANGES, true);
         line::file(&watcher::NOW.get(), &watcher::PEAK.get())
     });
     if strict::is_asked_for() {
@@ -131,7 +135,7 @@ pub fn in_child() {
 /// another. It allocates nothing, and may be called where a signal was.
 pub fn say_at_end() {
     if std::process::id() == PID.load(Ordering::Acquire) {
-        watcher::ask(false);
+        watcher::ask(&RANGES, false);
     } else if is_orphan() {
         watcher::look_as_orphan();
     } else {

@@ -42,14 +42,16 @@ pub struct Judge<'a> {
     figures: Figures,
     ranges: &'a Ranges,
     stacks: Stacks<'a>,
+    other: Reason,
     file: OfFile,
     before: Before,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(ranges: &'a Ranges, stacks: Stacks<'a>) -> Self {
+    /// Of what nothing tells why, `other` is the reason.
+    pub fn new(ranges: &'a Ranges, stacks: Stacks<'a>, other: Reason) -> Self {
         let (figures, file, before) = Default::default();
-        Self { figures, ranges, stacks, file, before }
+        Self { figures, ranges, stacks, other, file, before }
     }
 
     pub fn take(&mut self, area: &Area) {
@@ -142,7 +144,7 @@ impl<'a> Judge<'a> {
             (beside, Reason::Brk),
             (self.ranges.overflowed(), Reason::Small),
         ];
-        kinds.iter().find(|(is, _)| *is).map_or(Reason::Raw, |(_, reason)| *reason)
+        kinds.iter().find(|(is, _)| *is).map_or(self.other, |(_, reason)| *reason)
     }
 }
 
@@ -152,10 +154,12 @@ fn is_own(area: &Area) -> bool {
     is_library(area) || STARTS.iter().any(|start| area.name().starts_with(start))
 }
 
-/// Is it this library?
+/// Is it this library, whatever the name of its file? A forked child has it at the same address.
 pub fn is_library(area: &Area) -> bool {
     const NAME: &[u8] = b"/libmglru_preload.so";
-    area.name().windows(NAME.len()).any(|part| part == NAME)
+    let here = is_library as fn(&Area) -> bool as usize;
+    let named = area.name().windows(NAME.len()).any(|part| part == NAME);
+    named || area.file.1 != 0 && area.range().contains(&here)
 }
 
 /// Is its file memory itself?
@@ -180,7 +184,7 @@ mod tests {
     }
 
     fn judged(ranges: &Ranges, stacks: Stacks<'_>, text: &str) -> Vec<(Reason, u64)> {
-        let mut judge = Judge::new(ranges, stacks);
+        let mut judge = Judge::new(ranges, stacks, Reason::Raw);
         areas_of(text, |area| judge.take(area));
         let figures = judge.end();
         let all = super::super::reason::ALL.into_iter().map(|r| (r, figures.of(r) >> 20));

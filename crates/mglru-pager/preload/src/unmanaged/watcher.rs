@@ -3,6 +3,7 @@
 //! It has a table of descriptors of its own, which is empty: the program may close any number, or
 //! count on the least that is free, and none of what is opened here shows.
 
+use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use super::proc::{self, Path};
 use super::ranges::Ranges;
 use super::reason::Reason;
 use super::{smaps, strict};
+use crate::heap;
 
 /// How often it looks whether anything changed.
 const EVERY: Duration = Duration::from_millis(250);
@@ -39,7 +41,7 @@ static DONE: AtomicU32 = AtomicU32::new(0);
 /// Who asks wants figures, however small.
 static EXACTLY: AtomicBool = AtomicBool::new(false);
 
-/// Starts it. Without it nothing is said.
+/// Starts it. Without it what is said is what there is at the end.
 pub fn start(ranges: &'static Ranges, least: u64) {
     let strict = strict::is_asked_for();
     let watch = move || {
@@ -63,10 +65,11 @@ fn is_apart() -> bool {
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, flags) == 0 }
 }
 
-/// Has everything looked at now; `exactly`: also if it is too little to be said.
-pub fn ask(exactly: bool) {
+/// Has everything looked at now; `exactly`: also if it is too little to be said. Without the thread
+/// whoever asks looks.
+pub fn ask(ranges: &Ranges, exactly: bool) {
     if !RUNS.load(Ordering::Acquire) {
-        return;
+        return look_here(ranges);
     }
     EXACTLY.fetch_or(exactly, Ordering::AcqRel);
     let turn = ASKED.fetch_add(1, Ordering::AcqRel) + 1;
@@ -181,15 +184,44 @@ impl Watcher {
     fn look(&mut self) {
         let before = own_time();
         (self.at, self.resident) = (Instant::now(), resident());
-        let own = std::process::id();
-        let figures = &mut of_process(self.ranges, &mut self.stacks);
-        if children::any() {
-            children::count(&mut self.pids, own, figures);
-        }
-        NOW.set(figures);
-        PEAK.raise(figures);
+        look(self.ranges, &mut self.pids, &mut self.stacks);
         self.took = own_time().saturating_sub(before);
     }
+}
+
+/// What looking needs, apart from the stack of whoever asks: that may be a handler's.
+struct Scratch {
+    busy: AtomicBool,
+    pids: UnsafeCell<Pids>,
+    stacks: UnsafeCell<[usize; MOST_STACKS]>,
+}
+
+// SAFETY: the cells are used by whoever made it busy.
+unsafe impl Sync for Scratch {}
+
+static SCRATCH: Scratch = Scratch {
+    busy: AtomicBool::new(false),
+    pids: UnsafeCell::new(Pids::new()),
+    stacks: UnsafeCell::new([0; MOST_STACKS]),
+};
+
+fn look_here(ranges: &Ranges) {
+    if !SCRATCH.busy.swap(true, Ordering::Acquire) {
+        // SAFETY: nobody else has them while it is busy.
+        let (pids, stacks) = unsafe { (&mut *SCRATCH.pids.get(), &mut *SCRATCH.stacks.get()) };
+        look(ranges, pids, stacks);
+        SCRATCH.busy.store(false, Ordering::Release);
+    }
+}
+
+/// Counts what this process and those below it have outside of the budget.
+fn look(ranges: &Ranges, pids: &mut Pids, stacks: &mut [usize]) {
+    let figures = &mut of_process(ranges, stacks);
+    if children::any() {
+        children::count(pids, std::process::id(), figures);
+    }
+    NOW.set(figures);
+    PEAK.raise(figures);
 }
 
 /// In a forked child whose parent has ended: all that is its own.
@@ -232,7 +264,9 @@ fn own_bytes() -> u64 {
 /// What this process has outside of the budget.
 fn of_process(ranges: &Ranges, stacks: &mut [usize]) -> Figures {
     let n = find_stacks(stacks);
-    let mut judge = Judge::new(ranges, &stacks[..n]);
+    // The C library's malloc is in use where there is no heap.
+    let other = if heap::exists() { Reason::Raw } else { Reason::NoHeap };
+    let mut judge = Judge::new(ranges, &stacks[..n], other);
     smaps::areas(&Path::new(format_args!("/proc/thread-self/smaps")), |area| judge.take(area));
     judge.end()
 }

@@ -150,6 +150,22 @@ fn memory_of_every_kind_is_managed_or_said() {
 }
 
 #[test]
+fn without_a_heap_it_is_said_all_the_same_and_no_thread_is_started() {
+    let Some(folder) = made() else { return };
+    for (kind, reason) in [("hint", "hint"), ("long", "no heap"), ("malloc", "no heap")] {
+        let mut child = Command::new("./program");
+        child.arg(kind).current_dir(folder.path()).stderr(Stdio::piped());
+        child.env("LD_PRELOAD", library()).env(launch::ENV_MAX, (BUDGET * MIB).to_string());
+        let child = child.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().count();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((threads, said_of(&said, reason)), (1, 48), "{kind}: {said}");
+    }
+}
+
+#[test]
 fn what_any_program_has_is_not_said() {
     let Some(folder) = made() else { return };
     assert_eq!(run(folder.path(), "nothing", "thread").1, "");
