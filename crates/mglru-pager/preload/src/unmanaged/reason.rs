@@ -25,8 +25,8 @@ pub enum Reason {
     Small,
     /// It came by no call that the library stands in for, or before the library was there.
     Raw,
-    /// The heap is not managed, as asked for or because it could not be: what is mapped and what the
-    /// C library's malloc has.
+    /// The heap is not managed, as asked for or because it could not be: what is mapped, and what
+    /// the C library's malloc has.
     NoHeap,
     /// It is in huge pages of the system's pool.
     Huge,
