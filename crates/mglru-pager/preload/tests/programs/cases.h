@@ -32,8 +32,8 @@ static inline int is_filled(const byte *p, size_t n, uint64_t salt) {
 }
 
 static inline int is_zero(const byte *p, size_t n) {
-    for (size_t i = 0; i < n; i += 64)
-        if (p[i]) return 0;
+    for (size_t i = 0; i < n; i += 8)
+        if (*(const uint64_t *)(p + i)) return 0;
     return 1;
 }
 

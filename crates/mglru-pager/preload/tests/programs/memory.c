@@ -253,8 +253,9 @@ static void guards(void) {
     SAY(in_child(store, p + 2 * MB - 1));
     press();
     SAY(is_filled(p, MB, 1));
-    SAY(madvise(p + MB, MB, MADV_DONTNEED));
-    SAY(in_child(touch, p + MB));
+    SAY(madvise(p + 2 * MB, MB, GUARD_INSTALL));
+    SAY(madvise(p + 2 * MB, MB, MADV_DONTNEED));
+    SAY(in_child(touch, p + 2 * MB));
     SAY(madvise(p, SOME, GUARD_REMOVE));
     SAY(is_filled(p, MB, 1) + is_zero(p + MB, MB));
     fill(p + MB, MB, 2);
