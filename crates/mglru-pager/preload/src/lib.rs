@@ -12,6 +12,9 @@
 //! Where faults are signals (`--faults sigbus`), reads, writes, messages and buffered streams that
 //! are given managed memory are given other memory in its place (`lent`).
 //!
+//! Calls about memory (`advice`, `remap`, `locks`) answer as the kernel's do. What the pager sets
+//! aside counts against no limit of the program's (`limits`).
+//!
 //! What stays with the kernel all the same is counted and said (`unmanaged`).
 //!
 //! Shared mappings of files stay with the kernel unless the launcher asks for them
