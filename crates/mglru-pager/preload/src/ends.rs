@@ -147,7 +147,7 @@ extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) -> *
     NEXT.address()
 }
 
-/// Stands in for syscall(2): goes on where [`before_syscall`] says, with the arguments as they came.
+/// Stands in for syscall(2): goes on where [`before_syscall`] says, with arguments as they came.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
