@@ -20,6 +20,8 @@ use crate::{ends, heap, settings, table, unmanaged};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// There is a thread that finishes; without a heap or shared files there is nothing to.
+static HAS_THREAD: AtomicBool = AtomicBool::new(false);
 /// A signal asks for the end.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 /// All is finished.
@@ -29,21 +31,24 @@ static PENDING: AtomicI32 = AtomicI32::new(0);
 
 /// Starts to catch what would end the process.
 pub fn start() {
-    let started = own::spawn("mglru-end", || {
-        while ASKED.load(Ordering::Acquire) == 0 {
-            own::wait(&ASKED, 0, PATIENCE);
-        }
-        unmanaged::say_at_end();
-        heap::finish_children();
-        table::table().finish();
-        FINISHED.store(1, Ordering::Release);
-        own::wake_all(&FINISHED);
-    });
-    if let Err(error) = started {
+    let has_much = settings::fork().is_some() || settings::manages_shared_files();
+    if has_much && let Err(error) = own::spawn("mglru-end", finish_when_asked) {
         return table::say("signals end the process at once", &error);
     }
+    HAS_THREAD.store(has_much, Ordering::Release);
     ACTIVE.store(true, Ordering::Release);
     (1..=libc::SIGRTMAX()).filter(|&signal| catches(signal)).for_each(catch);
+}
+
+fn finish_when_asked() {
+    while ASKED.load(Ordering::Acquire) == 0 {
+        own::wait(&ASKED, 0, PATIENCE);
+    }
+    unmanaged::say_at_end();
+    heap::finish_children();
+    table::table().finish();
+    FINISHED.store(1, Ordering::Release);
+    own::wake_all(&FINISHED);
 }
 
 /// Catches a signal, if it is at its default.
@@ -147,6 +152,9 @@ extern "C" fn end(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
 }
 
 fn wait_for_end() {
+    if !HAS_THREAD.load(Ordering::Acquire) {
+        return unmanaged::say_at_end();
+    }
     ASKED.store(1, Ordering::Release);
     own::wake_all(&ASKED);
     let start = Instant::now();

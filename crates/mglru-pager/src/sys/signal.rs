@@ -135,7 +135,8 @@ unsafe fn is_store(_context: *mut libc::c_void) -> Option<bool> {
 
 /// Waits until `word` is no longer `seen`, or for so long.
 pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: at_most.subsec_nanos().into() };
+    let seconds = i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX);
+    let time = libc::timespec { tv_sec: seconds, tv_nsec: at_most.subsec_nanos().into() };
     let op = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the word and the time outlive the call. Waking early is harmless: callers look again.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, seen, &time) };
@@ -146,4 +147,19 @@ pub fn wake_all(word: &AtomicU32) {
     let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: takes an address and numbers.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, i32::MAX) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_wait_lasts_whole_seconds_too() {
+        let (word, before) = (AtomicU32::new(7), Instant::now());
+        wait(&word, 8, Duration::from_secs(5));
+        assert!(before.elapsed() < Duration::from_secs(4), "another value is there");
+        wait(&word, 7, Duration::from_millis(1001));
+        assert!(before.elapsed() >= Duration::from_secs(1));
+    }
 }
