@@ -9,6 +9,7 @@ mod administer;
 mod ask;
 mod coordinate;
 mod counts;
+mod disk;
 mod enter;
 mod init;
 mod link;

@@ -16,7 +16,7 @@ pub fn file_path(file: usize) -> String {
 /// Everything the guest is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Modules to load, in order, as paths in the initramfs.
+    /// Modules to load, in order, as paths in the initramfs, each with its parameters behind it.
     pub modules: Vec<String>,
     /// The file system that files lie on.
     pub disk: Option<Disk>,
@@ -48,6 +48,27 @@ pub struct Disk {
     pub read_ahead_kb: u32,
     /// Milliseconds that dm-delay holds reads and writes back.
     pub delay_ms: Option<(u64, u64)>,
+    /// How the guest makes it; none: the host gives it, with its file system.
+    #[serde(default)]
+    pub made: Option<MemoryDisk>,
+}
+
+/// A disk that is memory of the guest, so that no device of the host decides when it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryDisk {
+    /// Its size, whole MiB.
+    pub bytes: u64,
+    /// When it answers; none: at once, on the processor that asks.
+    pub queue: Option<Queue>,
+}
+
+/// A queue of requests that are served at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// Time until a request is answered, nanoseconds.
+    pub latency_ns: u64,
+    /// Requests served at the same time.
+    pub depth: u32,
 }
 
 /// A value for a file of procfs, sysfs, debugfs.

@@ -52,6 +52,12 @@ pub struct Snapshot {
     pub at_us: u64,
     /// `/proc/vmstat`.
     pub vmstat: String,
+    /// `/proc/meminfo`.
+    #[serde(default)]
+    pub meminfo: String,
+    /// `/proc/sys/vm/min_free_kbytes`.
+    #[serde(default)]
+    pub min_free_kb: u64,
     /// `/sys/kernel/debug/lru_gen`.
     pub lru_gen: String,
     /// `/proc/pressure/memory` and `io`.

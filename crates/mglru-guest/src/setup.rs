@@ -1,24 +1,23 @@
 //! From a bare machine to one as the order describes it: modules, disk, swap, settings, groups and
 //! the workload's files, which lie on the disk and are not cached when the work begins.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use mglru_guest::Order;
-use mglru_guest::order::{Disk, MOUNT, Setting, file_path};
+use mglru_guest::order::{Setting, file_path};
 use rustix::mount::{MountFlags, mount};
+
+use crate::disk;
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// Where the io controller is mounted apart from the others.
 const OLD_IO: &str = "/blkio";
 const SHELL: &str = "/bin/busybox";
 const ZRAM: &str = "/dev/zram0";
-/// Longest wait for a device whose driver was just loaded.
-const DEVICE_WAIT: Duration = Duration::from_secs(10);
 /// Files are written in pieces of this many bytes.
 const PIECE: usize = 1 << 20;
 
@@ -34,7 +33,7 @@ pub fn prepare(order: &Order) -> Result<(), String> {
         let _ = Command::new(SHELL).args(["--install", "-s", "/bin"]).output();
     }
     if let Some(disk) = &order.disk {
-        mount_disk(disk)?;
+        disk::mount_disk(disk)?;
     }
     if order.zram_bytes > 0 {
         swap_on(order.zram_bytes)?;
@@ -46,15 +45,17 @@ pub fn prepare(order: &Order) -> Result<(), String> {
 }
 
 fn load(module: &str) -> Result<(), String> {
+    let (module, parameters) = module.split_once(' ').unwrap_or((module, ""));
     let file = File::open(module).map_err(|e| format!("{module}: {e}"))?;
-    match rustix::system::finit_module(&file, c"", 0) {
+    let parameters = CString::new(parameters).map_err(|e| format!("{module}: {e}"))?;
+    match rustix::system::finit_module(&file, &parameters, 0) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
         Err(e) => Err(format!("module {module}: {e}; does it belong to this kernel?")),
     }
 }
 
 /// Runs a text in the shell; what fails is told with its last line.
-fn shell(text: &str) -> Result<(), String> {
+pub fn shell(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());
     }
@@ -68,45 +69,8 @@ fn shell(text: &str) -> Result<(), String> {
     }
 }
 
-fn mount_disk(disk: &Disk) -> Result<(), String> {
-    await_device(&disk.device)?;
-    let device = match disk.delay_ms {
-        Some((read, write)) => delayed(&disk.device, read, write)?,
-        None => disk.device.clone(),
-    };
-    let _ = fs::create_dir_all(MOUNT);
-    mount(device.as_str(), MOUNT, "ext4", MountFlags::NOATIME, None)
-        .map_err(|e| format!("{device}: cannot be mounted as ext4: {e}"))?;
-    let name = fs::canonicalize(&device).map_err(|e| format!("{device}: {e}"))?;
-    let name = name.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    let value = disk.read_ahead_kb.to_string();
-    set(&Setting { path: format!("/sys/block/{name}/queue/read_ahead_kb"), value, needed: true })
-}
-
-fn await_device(device: &str) -> Result<(), String> {
-    let start = Instant::now();
-    while !fs::metadata(device).is_ok_and(|m| m.file_type().is_block_device()) {
-        if start.elapsed() > DEVICE_WAIT {
-            return Err(format!("{device}: this kernel has no driver for it (see --modules)"));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
-
-/// The device behind one that holds reads and writes back.
-fn delayed(device: &str, read_ms: u64, write_ms: u64) -> Result<String, String> {
-    let table = format!(
-        "0 $(/bin/busybox blockdev --getsz {device}) delay {device} 0 {read_ms} {device} 0 \
-         {write_ms}"
-    );
-    shell(&format!("dmsetup create --noudevsync --noudevrules slow --table \"{table}\""))?;
-    // The kernel's own name: links to it are udev's work, which is not here.
-    Ok("/dev/dm-0".to_owned())
-}
-
 fn swap_on(bytes: u64) -> Result<(), String> {
-    await_device(ZRAM)?;
+    disk::await_device(ZRAM)?;
     let path = "/sys/block/zram0/disksize".to_owned();
     set(&Setting { path, value: bytes.to_string(), needed: true })?;
     shell(&format!("mkswap {ZRAM} >/dev/null; swapon {ZRAM}"))

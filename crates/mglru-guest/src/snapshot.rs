@@ -39,6 +39,8 @@ impl Observer {
         Snapshot {
             at_us: self.at_us(),
             vmstat: text("/proc/vmstat"),
+            meminfo: text("/proc/meminfo"),
+            min_free_kb: number("/proc/sys/vm/min_free_kbytes").unwrap_or(0),
             lru_gen: text(LRU_GEN),
             pressure: Pressure {
                 memory: text("/proc/pressure/memory"),

@@ -21,6 +21,7 @@ mod pack;
 mod program;
 mod programs;
 mod qemu;
+mod repeat;
 mod scratch;
 mod series;
 mod spec;
@@ -48,7 +49,7 @@ pub(crate) use self::install::{Finding, install, look};
 use self::program::ProgramSpec;
 use self::qemu::Machine;
 use self::scratch::Scratch;
-use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
+use self::spec::{Clock, DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
 pub(crate) use self::truth::{Asked as TruthAsked, Measuring};
 use self::watch::Told;
 use super::workload::Source;
@@ -166,6 +167,7 @@ impl Kernel {
         let machine = sim::machine(&sections.machine, sections.scale, &limits)?;
         let mut order = order::of_machine(&machine, &spec, &switches)?;
         task.add_to(&mut order, &limits, &switches)?;
+        order::size_disk(&mut order, spec.disk_room);
         let memory = memory(&machine, &spec)?;
         let cpus = cpus(&machine, &spec)?;
         let kind = order::disk_kind(&machine, &spec);
@@ -321,44 +323,64 @@ impl Job for KernelJob {
 
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
         let console = files.with_extension("console.log");
-        let more = |e, what, file: &Path| match file.exists() {
-            true => format!("{e} ({what}: {})", file.display()),
-            false => e,
-        };
-        let told = self.boot(seed, &console).map_err(|e| more(e, "console", &console))?;
+        let told = self.boot(seed, &console).map_err(|e| beside(e, "console", &console))?;
         progress(1.0);
-        match &self.task {
-            Task::Workload { layout, .. } => outcome::outcome(&told, layout),
-            Task::Program(program) => program.outcome(&told).map_err(|e| {
-                let output = files.with_extension("output.log");
-                if std::fs::write(&output, ProgramSpec::output(&told)).is_err() {
-                    // The last lines are in the error; half of it is not left behind.
-                    let _ = std::fs::remove_file(&output);
-                }
-                more(more(e, "output", &output), "console", &console)
-            }),
+        let mut found = self.outcome(&told, files, &console)?;
+        if let Some(proof) = &told.proof {
+            // The host's time is none of a run's that can be repeated.
+            found.custom.shift_remove("boot_s");
+            found.custom.insert("repeatable".to_string(), true.into());
+            found.custom.insert("repeat".to_string(), proof.clone());
+            let memory = repeat::memory(self.memory, &self.order, &told.ready);
+            found.custom.insert("memory".to_string(), memory);
         }
+        Ok(found)
     }
 }
 
 impl KernelJob {
+    fn outcome(&self, told: &Told, files: &Path, console: &Path) -> Result<Outcome, String> {
+        match &self.task {
+            Task::Workload { layout, .. } => outcome::outcome(told, layout),
+            Task::Program(program) => program.outcome(told).map_err(|e| {
+                let output = files.with_extension("output.log");
+                if std::fs::write(&output, ProgramSpec::output(told)).is_err() {
+                    // The last lines are in the error; half of it is not left behind.
+                    let _ = std::fs::remove_file(&output);
+                }
+                beside(beside(e, "output", &output), "console", console)
+            }),
+        }
+    }
+
     fn boot(&self, seed: u64, console: &Path) -> Result<Told, String> {
-        fits(self.memory)?;
-        let accel = accel::choose(self.spec.accel, &self.image.path)?;
+        let memory = self.memory + order::disk_memory(&self.order);
+        fits(memory)?;
+        let is_virtual = self.spec.clock == Clock::Virtual;
+        let accel = match is_virtual {
+            true => "tcg",
+            false => accel::choose(self.spec.accel, &self.image.path)?,
+        };
         let folder = console.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let initramfs = self.initramfs(seed)?;
         let machine = Machine {
             image: &self.image.path,
-            initramfs: self.initramfs(seed)?,
-            disk: Some(self.disk()?),
-            memory: self.memory,
+            initramfs: Scratch::holding(&initramfs)?,
+            disk: if is_virtual { None } else { Some(self.disk()?) },
+            memory,
             cpus: self.cpus,
             nodes: self.nodes,
             append: &self.spec.append,
             accel,
+            virtual_time: is_virtual.then_some(seed),
         };
+        let proof = is_virtual.then(|| repeat::proof(&machine, &initramfs)).transpose()?;
         let qemu = machine.start(console)?;
-        watch::listen(qemu, Duration::from_secs(self.spec.timeout_s), console)
+        let (at_most, patience) =
+            (Duration::from_secs(self.spec.timeout_s), 1 + 3 * u32::from(is_virtual));
+        let told = watch::listen(qemu, at_most, patience, console)?;
+        Ok(Told { proof, ..told })
     }
 
     fn disk(&self) -> Result<(DiskKind, Scratch, u64), String> {
@@ -367,11 +389,12 @@ impl KernelJob {
         Ok((self.kind, scratch, size))
     }
 
-    fn initramfs(&self, seed: u64) -> Result<Scratch, String> {
+    fn initramfs(&self, seed: u64) -> Result<Vec<u8>, String> {
         let mut archive = Archive::new().map_err(|e| e.to_string())?;
         let wanted = order::modules(&self.order, &self.spec, self.kind);
         let dir = self.image.modules.as_deref();
         let modules = pack::modules(&mut archive, dir, &wanted)?;
+        let modules = repeat::with_parameters(modules, order::made(&self.order));
         let work = self.task.work(seed, self.scale);
         let order = Order { modules, work, ..self.order.clone() };
         pack::basics(&mut archive, guest::program()?, &order)?;
@@ -381,7 +404,15 @@ impl KernelJob {
             archive.file(place, &bytes).map_err(|e| e.to_string())?;
         }
         self.spec.files.iter().try_for_each(|path| pack::host(&mut archive, path))?;
-        Scratch::holding(&archive.finish().map_err(|e| e.to_string())?)
+        archive.finish().map_err(|e| e.to_string())
+    }
+}
+
+/// The error, and the file that tells more about it.
+fn beside(e: String, what: &str, file: &Path) -> String {
+    match file.exists() {
+        true => format!("{e} ({what}: {})", file.display()),
+        false => e,
     }
 }
 

@@ -127,7 +127,8 @@ impl Asked {
         }
         if booted && asked != "kernel" {
             return Err(Error::Request(format!(
-                "--backend {asked}: --kernel, --modules and --append go with --backend kernel"
+                "--backend {asked}: --kernel, --modules, --append and --virtual-time go with \
+                 --backend kernel"
             )));
         }
         names.iter().map(|name| backend::by_name(name)).collect()
@@ -146,6 +147,7 @@ impl Asked {
         self.scale.iter().for_each(|s| option("scale", s.to_string()));
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
         self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
+        words.extend(self.booted.virtual_time.then(|| "--virtual-time".to_string()));
         words.join(" ")
     }
 }

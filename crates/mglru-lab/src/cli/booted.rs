@@ -28,6 +28,10 @@ pub struct Booted {
     /// Words added to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub append: Option<String>,
+    /// Run the guest in virtual time: the same seed gives the same record, byte for byte (backend
+    /// kernel, translated, disks in the guest's memory; `kernel.clock = "virtual"`)
+    #[arg(long)]
+    pub virtual_time: bool,
 }
 
 /// A kernel's file, with a name where it is one of several.
@@ -60,7 +64,8 @@ impl FromStr for KernelName {
 impl Booted {
     /// No option was given.
     pub(super) fn is_empty(&self) -> bool {
-        self.kernels.is_empty() && self.modules.is_none() && self.append.is_none()
+        let words = self.modules.is_some() || self.append.is_some() || self.virtual_time;
+        self.kernels.is_empty() && !words
     }
 
     /// What the options say about every run, as keys of a plan.
@@ -72,7 +77,9 @@ impl Booted {
         let unnamed = self.kernels.iter().filter(|kernel| kernel.name.is_none());
         let image = unnamed.map(|kernel| set("image", kernel.image.clone()));
         let modules = self.modules.iter().map(|dir| set("modules", dir.display().to_string()));
-        image.chain(modules).chain(self.append.iter().map(|a| set("append", a.clone()))).collect()
+        let append = self.append.iter().map(|a| set("append", a.clone()));
+        let clock = self.virtual_time.then(|| set("clock", "virtual".to_string()));
+        image.chain(modules).chain(append).chain(clock).collect()
     }
 
     /// A variant for each named kernel, or for each of them with each of `asked`.

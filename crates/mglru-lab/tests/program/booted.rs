@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::desk::Desk;
 
 /// True when guests can be booted here; else says why a test did nothing.
-fn can_boot(desk: &Desk) -> bool {
+pub(crate) fn can_boot(desk: &Desk) -> bool {
     let doctor = desk.run(&["doctor", "--quick"]);
     let complete = doctor.status.code() == Some(0);
     if !complete {
@@ -18,7 +18,7 @@ fn can_boot(desk: &Desk) -> bool {
 }
 
 /// A plan of a few thousand accesses in a guest that is soon up.
-fn plan(desk: &Desk) {
+pub(crate) fn plan(desk: &Desk) {
     let text = fs::read_to_string(desk.path().join("small.toml")).unwrap();
     // Read pages of mappings are aged; pages read through descriptors need not be.
     let text = text.replace("operations = 4000", "operations = 40000").replace("pread", "mmap");
@@ -48,12 +48,15 @@ fn options_about_kernels_are_checked_before_anything_runs() {
         ("--kernel no/bzImage", "booted.toml: kernel.image: no/bzImage: No such file"),
         ("--kernel A=no/x", "booted.toml: kernel.image: no/x: No such file"),
         ("--kernel a --kernel b", "--kernel: several kernels need names"),
-        ("--kernel a --backend sim", "--backend sim: --kernel, --modules and --append go with"),
+        (
+            "--kernel a --backend sim",
+            "--backend sim: --kernel, --modules, --append and --virtual-time go with",
+        ),
         ("--kernel =x", "invalid value '=x' for '--kernel"),
         ("--backend kernel --variant before", "booted.toml: variant = before: a booted kernel"),
         ("--backend kernel --set kernel.cpus=0", "booted.toml: "),
         ("--backend kernel,kernel", "--backend kernel,kernel: kernel stands there twice"),
-        ("--kernel a --backend kernel,sim", "--backend kernel,sim: --kernel, --modules and"),
+        ("--kernel a --backend kernel,sim", "--backend kernel,sim: --kernel, --modules,"),
         ("--backend sim,nothing", "--backend nothing: unknown"),
         ("--backend kernel --set reclaim.floor=v5", "booted.toml: reclaim.floor: a booted kernel"),
     ] {

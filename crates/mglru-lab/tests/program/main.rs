@@ -8,6 +8,7 @@ mod exec;
 mod folders;
 mod measure;
 mod refusals;
+mod repeat;
 mod steer;
 mod teaching;
 mod trace_plan;

@@ -57,8 +57,9 @@ fn try_kvm(image: &Path) -> Result<Result<(), String>, String> {
         nodes: 1,
         append: "",
         accel: "kvm",
+        virtual_time: None,
     };
     let console = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
     let qemu = machine.start(console.path())?;
-    Ok(watch::listen(qemu, AT_MOST, console.path()).map(drop))
+    Ok(watch::listen(qemu, AT_MOST, 1, console.path()).map(drop))
 }

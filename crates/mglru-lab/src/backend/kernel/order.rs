@@ -2,20 +2,22 @@
 //!
 //! Keys of `[machine]` that describe what a booted kernel has of its own are passed over: `zones`,
 //! `costs`, `quantum_ns`, `charge_batch`, `charge_kernel`, `shared_readahead_bit`, the times of
-//! `device` below a millisecond and `swap.ratio`.
+//! `device` below a millisecond (in virtual time only what its disk of memory cannot have: a time
+//! for writes of their own, rates) and `swap.ratio`.
 
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use mglru_guest::Order;
-use mglru_guest::order::{Disk, Group, Setting, Task, Work, Worker};
+use mglru_guest::order::{Disk, Group, MemoryDisk, Setting, Task, Work, Worker};
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size};
 use mglru_sim::swap::SwapKind;
 use mglru_workload::Layout;
 use mglru_workload::op::{Knob, TaskSpec};
 
-use super::spec::{DiskKind, KernelSpec, Switches};
+use super::spec::{Clock, DiskKind, KernelSpec, Switches};
+use super::{repeat, scratch};
 use crate::error::KeyError;
 
 /// Delays below this are not worth a device mapper.
@@ -67,11 +69,33 @@ fn disk(machine: &MachineSpec, spec: &KernelSpec) -> Disk {
     };
     let (read, write) = (machine.device.read_ns, machine.device.write_ns);
     let delayed = read >= DELAY_NS || write >= DELAY_NS;
-    Disk {
+    let disk = Disk {
         device: device.to_string(),
         read_ahead_kb: machine.readahead_kb,
         delay_ms: delayed.then_some((read / DELAY_NS, write / DELAY_NS)),
+        made: None,
+    };
+    match spec.clock {
+        Clock::Host => disk,
+        Clock::Virtual => repeat::disk(disk, &machine.device, disk_kind(machine, spec)),
     }
+}
+
+/// Gives a disk that the guest makes its size, once the files are known.
+pub fn size_disk(order: &mut Order, room: Size) {
+    let bytes = repeat::disk_size(scratch::with_overhead(order.files.iter().sum(), room.0));
+    let made = order.disk.as_mut().and_then(|disk| disk.made.as_mut());
+    made.into_iter().for_each(|made| made.bytes = bytes);
+}
+
+/// Memory of the guest that is its disk.
+pub fn disk_memory(order: &Order) -> u64 {
+    made(order).map_or(0, |made| made.bytes)
+}
+
+/// The disk that the guest makes, if it does.
+pub fn made(order: &Order) -> Option<MemoryDisk> {
+    order.disk.as_ref()?.made
 }
 
 fn settings(machine: &MachineSpec, switches: &Switches) -> Vec<Setting> {
@@ -184,9 +208,11 @@ fn group_of<'a>(layout: &'a Layout, task: &TaskSpec) -> &'a str {
 
 /// Modules an order needs.
 pub fn modules(order: &Order, spec: &KernelSpec, kind: DiskKind) -> Vec<String> {
-    let mut names: Vec<&str> = match kind {
-        DiskKind::Blk => vec!["virtio_blk"],
-        DiskKind::Pmem => vec!["nfit", "nd_pmem"],
+    let made = made(order);
+    let mut names: Vec<&str> = match (&made, kind) {
+        (Some(disk), _) => repeat::modules(disk).to_vec(),
+        (None, DiskKind::Blk) => vec!["virtio_blk"],
+        (None, DiskKind::Pmem) => vec!["nfit", "nd_pmem"],
     };
     if order.disk.as_ref().is_some_and(|disk| disk.delay_ms.is_some()) {
         names.extend(["dm_mod", "dm_delay"]);
@@ -202,6 +228,9 @@ pub fn programs(order: &Order, spec: &KernelSpec) -> Vec<String> {
     let mut names = spec.programs.clone();
     if order.disk.as_ref().is_some_and(|disk| disk.delay_ms.is_some()) {
         names.push("dmsetup".to_string());
+    }
+    if made(order).is_some() {
+        names.push("mkfs.ext4".to_string());
     }
     let shell = order.zram_bytes > 0
         || !names.is_empty()

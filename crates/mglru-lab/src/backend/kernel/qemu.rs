@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::programs;
 use super::scratch::Scratch;
 use super::spec::DiskKind;
+use super::{programs, repeat};
 
 /// The machine's program.
 pub const PROGRAM: &str = "qemu-system-x86_64";
@@ -17,6 +17,9 @@ const COMMAND_LINE: &str = concat!(
     "console=ttyS0 panic=-1 loglevel=5 no_timer_check tsc=reliable ",
     "mitigations=off random.trust_cpu=on psi=1"
 );
+
+/// Bytes that the guest's reports may run ahead of their reader.
+const PIPE: usize = 1 << 20;
 
 /// What is booted.
 pub struct Machine<'a> {
@@ -36,6 +39,8 @@ pub struct Machine<'a> {
     pub append: &'a str,
     /// `kvm` or `tcg`.
     pub accel: &'static str,
+    /// The seed of virtual time; none: the host's time.
+    pub virtual_time: Option<u64>,
 }
 
 impl Machine<'_> {
@@ -50,14 +55,28 @@ impl Machine<'_> {
         command.args(self.args()).arg("-serial").arg(file(console)).args(["-serial", "stdio"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("{}: {e}", qemu.display()))?;
+        if let Some(out) = child.stdout.as_ref() {
+            // A port whose reader is late would make the guest wait.
+            let _ = rustix::pipe::fcntl_setpipe_size(out, PIPE);
+        }
         Ok(Qemu(child))
+    }
+
+    /// The words that make the machine what it is: without paths, which differ from run to run.
+    pub fn flags(&self) -> String {
+        let args = self.args();
+        let is_path = |at: &usize| matches!(args[*at].as_str(), "-kernel" | "-initrd");
+        let kept = |at: &usize| !is_path(at) && (*at == 0 || !is_path(&(at - 1)));
+        (0..args.len()).filter(kept).map(|at| args[at].as_str()).collect::<Vec<_>>().join(" ")
     }
 
     fn args(&self) -> Vec<String> {
         let mib = (self.memory >> 20).max(1);
         let is_pmem = matches!(self.disk, Some((DiskKind::Pmem, ..)));
         let mut args = words("-nodefaults -no-user-config -no-reboot -display none -cpu max");
-        args.extend(words(&format!("-accel {} -smp {}", self.accel, self.cpus)));
+        let accel = format!("-accel {}", self.accel);
+        args.extend(words(&self.virtual_time.map_or(accel, repeat::clock)));
+        args.extend(words(&format!("-smp {}", self.cpus)));
         args.extend(words(match is_pmem {
             true => "-machine q35,nvdimm=on",
             false => "-machine q35",
@@ -155,8 +174,28 @@ mod tests {
             nodes,
             append: "extra words",
             accel: "tcg",
+            virtual_time: None,
         };
         machine.args().join("|")
+    }
+
+    #[test]
+    fn flags_name_no_path() {
+        let machine = Machine {
+            image: Path::new("b z"),
+            initramfs: Scratch::holding(&[]).unwrap(),
+            disk: None,
+            memory: 1 << 30,
+            cpus: 1,
+            nodes: 1,
+            append: "",
+            accel: "tcg",
+            virtual_time: Some(7),
+        };
+        let flags = machine.flags();
+        assert!(flags.contains("-accel tcg,thread=single -icount shift=1,sleep=off -rtc base="));
+        assert!(flags.contains("-seed 7 -smp 1") && flags.contains("-append console=ttyS0"));
+        assert!(!flags.contains("b z") && !flags.contains("/proc/"), "{flags}");
     }
 
     #[test]

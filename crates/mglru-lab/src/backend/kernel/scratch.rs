@@ -51,7 +51,12 @@ impl Scratch {
 }
 
 fn disk_size(bytes: u64, room: u64) -> u64 {
-    (bytes + bytes / 1000 * OVERHEAD + room).next_multiple_of(SECTION)
+    with_overhead(bytes, room).next_multiple_of(SECTION)
+}
+
+/// Bytes of a disk that has room for files of `bytes`, and `room` besides.
+pub fn with_overhead(bytes: u64, room: u64) -> u64 {
+    bytes + bytes / 1000 * OVERHEAD + room
 }
 
 #[cfg(test)]

@@ -41,6 +41,17 @@ pub enum Accelerator {
     Tcg,
 }
 
+/// Whose clock the guest runs by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// The host's.
+    #[default]
+    Host,
+    /// Its own: a fixed time for each instruction, so that a run can be repeated to the byte.
+    Virtual,
+}
+
 /// What files lie on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,6 +74,8 @@ pub struct KernelSpec {
     pub append: String,
     /// How the guest's code is run.
     pub accel: Accelerator,
+    /// Whose clock it runs by.
+    pub clock: Clock,
     /// Memory of the guest; none: `machine.memory`.
     pub memory: Option<Size>,
     /// Processors of the guest; none: `machine.cpus`.
@@ -92,6 +105,7 @@ impl Default for KernelSpec {
             modules: None,
             append: String::new(),
             accel: Accelerator::Auto,
+            clock: Clock::Host,
             memory: None,
             cpus: None,
             disk: None,
@@ -180,7 +194,14 @@ fn check(spec: &KernelSpec) -> Result<(), KeyError> {
     };
     range("sample_ms", spec.sample_ms, 10, 3_600_000)?;
     range("timeout_s", spec.timeout_s, 1, 7 * 86_400)?;
-    range("disk_room", spec.disk_room.0, 16 << 20, 1 << 44)
+    range("disk_room", spec.disk_room.0, 16 << 20, 1 << 44)?;
+    match (spec.clock, spec.accel) {
+        (Clock::Virtual, Accelerator::Kvm) => {
+            let problem = "virtual time counts instructions, which KVM does not (take auto or tcg)";
+            Err(KeyError::value("kernel.accel", "kvm", problem))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -214,5 +235,7 @@ mod tests {
             error("timeout_s = 0", "k6.12"),
             "kernel.timeout_s = 0: must be from 1 to 604800"
         );
+        let told = error("clock = \"virtual\"\naccel = \"kvm\"", "k6.12");
+        assert!(told.starts_with("kernel.accel = kvm: virtual time counts"), "{told}");
     }
 }

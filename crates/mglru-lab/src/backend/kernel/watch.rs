@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use mglru_guest::Report;
 use mglru_guest::report::{Command, Ended, Sample, Snapshot};
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 use super::oom::{self, Killed};
@@ -44,20 +45,27 @@ pub struct Told {
     pub workers: Vec<Ended>,
     /// Processes that the kernel killed for want of memory.
     pub killed: Vec<Killed>,
+    /// What makes the run repeatable, where it is.
+    pub proof: Option<Json>,
     /// The kernel's last words, where it stopped the machine for want of memory.
     pub starved: Option<String>,
 }
 
-/// Listens until the machine stops.
+/// Listens until the machine stops. `patience` times as much silence as usual is borne.
 ///
 /// # Errors
 /// Why there is no result: what the guest itself said, a panic, a hang, QEMU's own complaint.
-pub fn listen(mut qemu: Qemu, at_most: Duration, console: &Path) -> Result<Told, String> {
+pub fn listen(
+    mut qemu: Qemu,
+    at_most: Duration,
+    patience: u32,
+    console: &Path,
+) -> Result<Told, String> {
     let lines = lines(qemu.0.stdout.take().expect("it is piped"));
     let complaint = complaint(qemu.0.stderr.take().expect("it is piped"));
     let start = Instant::now();
     let mut told = Told::default();
-    let heard = hear(&lines, start, at_most, &mut told);
+    let heard = hear(&lines, start, at_most, patience, &mut told);
     drop(qemu);
     let complaint = complaint.join().unwrap_or_default();
     let messages = std::fs::read(console).unwrap_or_default();
@@ -90,11 +98,12 @@ fn hear(
     lines: &Receiver<String>,
     start: Instant,
     at_most: Duration,
+    factor: u32,
     told: &mut Told,
 ) -> Result<(), String> {
     loop {
         let left = at_most.saturating_sub(start.elapsed());
-        let patience = if told.kernel.is_empty() { BOOT } else { SILENCE };
+        let patience = factor * if told.kernel.is_empty() { BOOT } else { SILENCE };
         match lines.recv_timeout(patience.min(left)) {
             Ok(line) => take(&line, start, told)?,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),

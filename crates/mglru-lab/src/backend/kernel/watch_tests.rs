@@ -72,8 +72,8 @@ fn a_silent_guest_is_given_up() {
     let (sender, receiver) = channel();
     let mut told = Told::default();
     let soon = Duration::from_millis(10);
-    let error = hear(&receiver, Instant::now(), soon, &mut told).unwrap_err();
+    let error = hear(&receiver, Instant::now(), soon, 1, &mut told).unwrap_err();
     assert_eq!(error, "not over after 0 s (kernel.timeout_s)");
     drop(sender);
-    assert_eq!(hear(&receiver, Instant::now(), soon, &mut told), Ok(()));
+    assert_eq!(hear(&receiver, Instant::now(), soon, 1, &mut told), Ok(()));
 }
