@@ -64,7 +64,8 @@ enum Command {
     Show(show::Args),
     /// Compare two record files or run folders
     Compare(compare::Args),
-    /// Replay jobs measured on a real kernel in the model; measure them, or step both
+    /// Replay jobs measured on real kernels in the model; measure them, or step both
+    #[command(visible_alias = "validate")]
     Control(control::Args),
     /// Write the HTML page of a run folder again
     Report(show::ReportArgs),

@@ -1,19 +1,22 @@
 //! How far is the model from the real kernel? Jobs measured on a booted Linux are replayed page by
 //! page under the same kernel's rules, and each counter is set beside the measured one.
 //!
-//! [`truth`] reads what was measured, [`replay`] runs it in the model as an experiment like any
-//! other (resumable, several at a time), [`verdict`] compares, [`text`] tells.
+//! [`texts`] and [`truth`] read what was measured, [`version`] says whose rules replay it,
+//! [`replay`] runs it in the model as an experiment like any other (resumable, several at a time),
+//! [`counts`] names what is compared, [`verdict`] compares one version, [`report`] puts versions
+//! together, [`text`] and [`page`] tell.
 
 pub mod answers;
 pub mod causes;
+pub mod counts;
 pub mod generations;
 mod paced;
+pub mod page;
 pub mod program;
 pub mod replay;
+pub mod report;
 pub mod text;
+pub mod texts;
 pub mod truth;
 pub mod verdict;
-
-/// Counters that are compared, under their kernel names.
-pub const COUNTERS: [&str; 3] =
-    ["workingset_refault_file", "workingset_refault_anon", "pgmajfault"];
+pub mod version;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use mglru_workload::job::{Job, JobWorkload, Place, Step};
 use mglru_workload::{Op, Workload};
 
-fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
+/// Measured truth of the source tree.
+fn truth() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../truth")
 }
 
 /// `(step, region, page, write)` of every access.
@@ -47,7 +48,7 @@ fn parse_vector(job: &Job, line: &str) -> (u32, usize, u32, bool) {
 #[test]
 fn every_vector_is_reproduced() {
     let mut files = 0;
-    for entry in std::fs::read_dir(vectors()).unwrap() {
+    for entry in std::fs::read_dir(truth().join("vectors")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "job") {
             continue;
@@ -62,26 +63,24 @@ fn every_vector_is_reproduced() {
     assert_eq!(files, 8);
 }
 
+/// Checks the jobs of one version and counts them.
+fn measured_jobs(version: &str) -> usize {
+    let packed = std::fs::read(truth().join(format!("{version}.jsonl.zst"))).unwrap();
+    let text = String::from_utf8(zstd::decode_all(&packed[..]).unwrap()).unwrap();
+    let runs = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    // A run without a job was measured with a program of its own.
+    let runs = runs.filter(|run| !run["spec"].as_str().unwrap().trim().is_empty());
+    let check = |run: serde_json::Value| {
+        let job = Job::parse(run["spec"].as_str().unwrap());
+        let job = job.unwrap_or_else(|error| panic!("{version} {}: {error}", run["id"]));
+        assert_eq!(job.steps.len(), run["steps"].as_array().unwrap().len(), "{}", run["id"]);
+        assert_eq!(job.seed, run["seed"].as_u64().unwrap(), "{}", run["id"]);
+    };
+    runs.map(check).count()
+}
+
 #[test]
 fn every_measured_job_parses() {
-    let truth = "../../../shared/kernel-truth/results.jsonl";
-    let Ok(text) = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(truth))
-    else {
-        println!("skipped: needs ../shared");
-        return;
-    };
-    let mut jobs = 0;
-    for line in text.lines() {
-        let run: serde_json::Value = serde_json::from_str(line).unwrap();
-        let spec = run["spec"].as_str().unwrap();
-        if spec.trim().is_empty() {
-            continue; // Measured with a program of its own.
-        }
-        let job = Job::parse(spec).unwrap_or_else(|error| panic!("{}: {error}", run["id"]));
-        let steps = run["steps"].as_array().unwrap();
-        assert_eq!(job.steps.len(), steps.len(), "{}", run["id"]);
-        assert_eq!(job.seed, run["seed"].as_u64().unwrap(), "{}", run["id"]);
-        jobs += 1;
-    }
-    assert_eq!(jobs, 260);
+    let versions = ["6.12.117", "7.1.13", "7.2.12", "7.3.4"];
+    assert_eq!(versions.map(measured_jobs), [260, 76, 76, 76]);
 }

@@ -70,7 +70,7 @@ impl Subject {
     /// workspace: in the same folder the copy would be taken for the original.
     fn pager(root: &Path) -> Self {
         let (to, within) = (root.join("target/mutants/workspace"), "crates/mglru-pager/src");
-        let parts = ["Cargo.toml", "Cargo.lock", "crates", "xtask", "plans"];
+        let parts = ["Cargo.toml", "Cargo.lock", "crates", "xtask", "plans", "truth"];
         Self {
             name: "mglru-pager",
             edits: pager_edits::EDITS,

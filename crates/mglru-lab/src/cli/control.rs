@@ -4,32 +4,35 @@ mod compare;
 mod measure;
 mod step;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Answer;
 
-/// Truth file whose jobs are measured anew unless another is given.
-const MEASURED: &str = "../shared/kernel-truth/results.jsonl";
-
 const EXAMPLES: &str = "\
 Examples:
-  mglru control                                every job measured on Linux 6.12.117
-  mglru control --truth more.jsonl --jobs 2
+  mglru control                                all that was measured, each version by its rules
+  mglru control --version 7.1 --only 2pread.   some of it
+  mglru control --truth more.jsonl.zst --jobs 2
   mglru control --format markdown > docs/fidelity.md
 
   mglru control --measure --out mine.jsonl     a truth file of your kernel
   mglru control --step plans/scripts/stepping.job   generations of kernel and model
 
-Counters are workingset_refault_file, workingset_refault_anon and pgmajfault of whole jobs.
+Counters are those of whole jobs: reads (pages read from devices), pgmajfault,
+workingset_refault_file, workingset_refault_anon; `all` sums up the latter three.
 Finished replays are kept in the folder; the same command again runs only what is missing.";
 
 /// Arguments of `mglru control`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Measured runs, one a line (repeatable) [default: ../shared/kernel-truth/*.jsonl]
+    /// Measured runs, one a line, also compressed by zstd or gzip (repeatable) [default: those
+    /// that the program holds; of 6.12.117 when measuring]
     #[arg(long, value_name = "FILE.jsonl")]
     truth: Vec<PathBuf>,
+    /// Only runs of this kernel: 7.1 or 7.1.13 (repeatable)
+    #[arg(long, value_name = "VERSION")]
+    version: Vec<String>,
     /// Run the jobs anew on a booted kernel and write a truth file of it
     #[arg(long)]
     measure: bool,
@@ -56,12 +59,18 @@ pub(super) fn run(args: &Args) -> Answer {
     match (&args.step, args.measure) {
         (Some(script), _) => step::run(script, &args.measuring),
         (None, true) => {
-            let truth = args.truth.first().map_or(Path::new(MEASURED), PathBuf::as_path);
-            measure::run(truth, &args.measuring, args.jobs)
+            let truth = measure::truth(&args.truth, &args.version)?;
+            measure::run(&truth, &args.measuring, args.jobs)
         }
         (None, false) => {
-            let out = args.measuring.out.as_deref();
-            compare::run(&args.truth, out, args.jobs, args.format)
+            let asked = compare::Asked {
+                truth: &args.truth,
+                versions: &args.version,
+                only: &args.measuring.only,
+                out: args.measuring.out.as_deref(),
+                jobs: args.jobs,
+            };
+            compare::run(&asked, args.format)
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use mglru::Config;
 use mglru_sim::MachineSpec;
 use mglru_sim::device::DeviceSpec;
@@ -20,6 +20,7 @@ use super::generations;
 use super::paced::Paced;
 use super::program::Program;
 use super::truth::Run;
+use super::version;
 use crate::backend::{self, Backend, Job, Outcome, Progress};
 use crate::fit::Notes;
 use crate::plan::Plan;
@@ -30,10 +31,8 @@ use crate::variant::Variant;
 
 /// Hash of the model's own source: records of another model are not these.
 const MODEL: &str = env!("MGLRU_MODEL");
-/// The rules of the measured kernel.
-const KERNEL: &str = "k6.12";
-/// The same kernel with the multi-gen LRU off.
-const KERNEL_CLASSIC: &str = "k6.12+lru=classic";
+/// Switches the multi-gen LRU of a variant off.
+const CLASSIC: &str = "+lru=classic";
 
 /// Linux sums the statistics of groups up every two seconds.
 pub(super) const STAT_FLUSH_MS: u32 = 2_000;
@@ -43,9 +42,11 @@ pub(super) const CHARGE_BATCH: u32 = 64;
 /// its own): every record's `end.kernel` holds two to four such pages.
 const OWN_KERNEL_PAGES: u64 = 3;
 
-/// All measured runs of the same job, seed and LRU: repetitions of one thing.
+/// All measured runs of the same kernel, job, seed and LRU: repetitions of one thing.
 #[derive(Clone, Debug)]
 pub struct Measured {
+    /// Version of the kernel.
+    pub version: String,
     /// `experiment.variant`
     pub job: String,
     /// Seed.
@@ -57,9 +58,13 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Name of the variant of the policy that replays it.
-    pub fn policy(&self) -> &'static str {
-        if self.mglru { KERNEL } else { KERNEL_CLASSIC }
+    /// Makes the variant of the policy that replays it.
+    ///
+    /// # Errors
+    /// When the model has no rules of that kernel.
+    pub fn policy(&self) -> Result<Variant, String> {
+        let rules = version::rules(&self.version)?;
+        Variant::parse(&format!("{rules}{}", if self.mglru { "" } else { CLASSIC }))
     }
 
     /// What was run when it was no job.
@@ -68,9 +73,14 @@ impl Measured {
         run.spec.is_empty().then(|| Program::of(run))
     }
 
-    /// `experiment.variant on seed 1`, for messages.
+    /// `7.2.12 experiment.variant on seed 1`, for messages.
     pub fn title(&self) -> String {
-        format!("{} {} seed {}", self.job, on_off(self.mglru), self.seed)
+        format!("{} {} seed {}", self.point(), on_off(self.mglru), self.seed)
+    }
+
+    /// `7.2.12 experiment.variant`: one variant replays several versions.
+    fn point(&self) -> String {
+        format!("{} {}", self.version, self.job)
     }
 }
 
@@ -79,14 +89,19 @@ pub fn on_off(mglru: bool) -> &'static str {
     if mglru { "on" } else { "off" }
 }
 
-/// Puts repetitions together, in the order of jobs, LRUs and seeds.
+/// Puts repetitions together, in the order of versions, jobs, LRUs and seeds.
 pub fn measured(runs: Vec<Run>) -> Vec<Measured> {
-    let mut all: BTreeMap<(String, bool, u64), Vec<Run>> = BTreeMap::new();
+    let mut all: BTreeMap<_, Vec<Run>> = BTreeMap::new();
     for run in runs {
-        all.entry((run.job(), run.mglru == 0, run.seed)).or_default().push(run);
+        let version = run.version().to_string();
+        let key = (version::numbers(&version), version, run.job(), run.mglru == 0, run.seed);
+        all.entry(key).or_default().push(run);
     }
-    let all = all.into_iter();
-    all.map(|((job, classic, seed), runs)| Measured { job, seed, mglru: !classic, runs }).collect()
+    let all = all.into_iter().map(|((_, version, job, classic, seed), runs)| {
+        let mglru = !classic;
+        Measured { version, job, seed, mglru, runs }
+    });
+    all.collect()
 }
 
 /// A job readied for the model.
@@ -152,10 +167,11 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
     let mut text = format!("control\nmodel {MODEL}\n");
     for measured in all {
         match ready(&measured) {
-            Ok((job, says)) => {
-                let id = spec::hex(&format!("{} {}", KERNEL, measured.title()), 6);
-                text += &format!("{} {says}\n", measured.title());
-                runs.push(run_spec(&measured, id, job));
+            Ok((variant, job, says)) => {
+                let title = measured.title();
+                let id = spec::hex(&format!("{} {title}", variant.name), 6);
+                text += &format!("{} {title} {says}\n", variant.name);
+                runs.push(run_spec(&measured, id, variant, job));
                 jobs.push(measured);
             }
             Err(reason) => left_out.push((measured, reason)),
@@ -165,16 +181,18 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
     let backend: &dyn Backend = &backend::sim::Sim;
     let (name, default_jobs) = (backend.name(), backend.default_jobs());
     let notes = Notes::default();
-    let experiment = Experiment { plan: plan(), backend: name, default_jobs, hash, runs, notes };
+    let plan = plan(&runs);
+    let experiment = Experiment { plan, backend: name, default_jobs, hash, runs, notes };
     Prepared { experiment, jobs, left_out }
 }
 
-/// What runs in the model, and everything about it as text.
-fn ready(measured: &Measured) -> Result<(Arc<dyn Job>, String), String> {
+/// What runs in the model under which variant, and everything about it as text.
+fn ready(measured: &Measured) -> Result<(Variant, Arc<dyn Job>, String), String> {
+    let variant = measured.policy()?;
     let Some(program) = measured.program() else {
-        let replay = replay(measured)?;
+        let replay = replay(measured, &variant)?;
         let says = format!("{replay:?}");
-        return Ok((Arc::new(replay), says));
+        return Ok((variant, Arc::new(replay), says));
     };
     let program = program?;
     let run = &measured.runs[0];
@@ -183,45 +201,37 @@ fn ready(measured: &Measured) -> Result<(Arc<dyn Job>, String), String> {
     }
     let sections = program.sections(run, program.period_ms(&measured.runs))?;
     let sim = backend::by_name("sim").map_err(|e| e.to_string())?;
-    let job = sim.prepare(&sections, &variant(measured.policy())).map_err(|e| e.to_string())?;
-    Ok((job, format!("{sections:?}")))
+    let job = sim.prepare(&sections, &variant).map_err(|e| e.to_string())?;
+    Ok((variant, job, format!("{sections:?}")))
 }
 
-fn run_spec(measured: &Measured, id: String, job: Arc<dyn Job>) -> RunSpec {
-    RunSpec {
-        id,
-        variant: Arc::new(variant(measured.policy())),
-        seed: measured.seed,
-        point: measured.job.as_str().into(),
-        job,
-    }
+fn run_spec(measured: &Measured, id: String, variant: Variant, job: Arc<dyn Job>) -> RunSpec {
+    let (variant, point) = (Arc::new(variant), measured.point().into());
+    RunSpec { id, variant, seed: measured.seed, point, job }
 }
 
-fn variant(name: &str) -> Variant {
-    Variant::parse(name).expect("a name of ours")
-}
-
-/// The experiment's plan: all it needs is a name.
-fn plan() -> Plan {
+/// The experiment's plan: all it needs is a name, and its variants.
+fn plan(runs: &[RunSpec]) -> Plan {
+    let variants: IndexSet<&str> = runs.iter().map(|run| run.variant.name.as_str()).collect();
     let text = format!(
         "name = \"control\"\ntitle = \"measured jobs replayed in the model\"\n\
-         variants = [\"{KERNEL}\", \"{KERNEL_CLASSIC}\"]\n"
+         variants = {:?}\n",
+        Vec::from_iter(variants)
     );
     Plan::parse("control", &text, &[]).expect("a plan of ours")
 }
 
-fn replay(measured: &Measured) -> Result<Replay, String> {
+fn replay(measured: &Measured, variant: &Variant) -> Result<Replay, String> {
     let run = &measured.runs[0];
     let job = JobSpec::parse(&run.spec).map_err(|e| format!("its job: {e}"))?;
     let steps = job.steps.len();
     if measured.runs.iter().any(|run| run.steps.len() != steps) {
         return Err(format!("its job has {steps} steps, a record has another number"));
     }
-    let name = measured.policy();
-    let config = policy::config(&Table::new(), &variant(name)).map_err(|e| e.to_string())?;
+    let config = policy::config(&Table::new(), variant).map_err(|e| e.to_string())?;
     let mut replay = Replay { machine: machine(run, &job), config, job, pace: pace(measured) };
     for line in run.pre.lines().filter(|line| !line.trim().is_empty()) {
-        set(&mut replay, line)?;
+        set(&mut replay, variant, line)?;
     }
     replay.machine = replay.machine.check().map_err(|e| e.to_string())?;
     Ok(replay)
@@ -279,7 +289,7 @@ fn pace(measured: &Measured) -> Vec<u64> {
 }
 
 /// One line of a record's `pre`: `echo VALUE > FILE`.
-fn set(replay: &mut Replay, line: &str) -> Result<(), String> {
+fn set(replay: &mut Replay, variant: &Variant, line: &str) -> Result<(), String> {
     let unknown = || format!("`{}` is no setting of the model", line.trim());
     let words: Vec<&str> = line.split_whitespace().collect();
     let ["echo", value, ">", file] = words[..] else { return Err(unknown()) };
@@ -289,7 +299,7 @@ fn set(replay: &mut Replay, line: &str) -> Result<(), String> {
         "/proc/sys/vm/swappiness" => machine.swappiness = number.min(200) as u8,
         "/proc/sys/vm/page-cluster" => machine.page_cluster = number,
         "/sys/kernel/debug/fault_around_bytes" => machine.fault_around_kb = number / 1024,
-        "/sys/kernel/mm/lru_gen/enabled" => return enabled(&mut replay.config, number),
+        "/sys/kernel/mm/lru_gen/enabled" => return enabled(&mut replay.config, variant, number),
         "/sys/kernel/mm/lru_gen/min_ttl_ms" => replay.config.min_ttl_ms = u64::from(number),
         _ if file.starts_with("/sys/block/") && file.ends_with("/queue/read_ahead_kb") => {
             machine.readahead_kb = number;
@@ -300,16 +310,16 @@ fn set(replay: &mut Replay, line: &str) -> Result<(), String> {
 }
 
 /// Bits of `lru_gen/enabled`: the core, walks of page tables, accessed bits above the leaves.
-fn enabled(config: &mut Config, bits: u32) -> Result<(), String> {
+fn enabled(config: &mut Config, variant: &Variant, bits: u32) -> Result<(), String> {
+    if !config.is_mglru() {
+        return Ok(());
+    }
     let key = |key: &str, value: bool| (key.to_string(), Value::Boolean(value));
     let mut keys = Table::from_iter([key("nonleaf_young", bits & 4 != 0)]);
     if bits & 2 == 0 {
         keys.insert("young_source".to_string(), Value::String("rmap".to_string()));
     }
-    let switched = policy::config(&keys, &variant(KERNEL)).map_err(|e| e.to_string())?;
-    if config.is_mglru() {
-        *config = switched;
-    }
+    *config = policy::config(&keys, variant).map_err(|e| e.to_string())?;
     Ok(())
 }
 
@@ -330,6 +340,7 @@ mod tests {
             variant: "loop".into(),
             mglru,
             seed: 1,
+            kernel: "6.12.117+deb12".into(),
             mem_mb: 64,
             zram_mb: 0,
             spec: SPEC.into(),
@@ -352,9 +363,25 @@ mod tests {
     fn repetitions_are_one_run_of_the_model() {
         let prepared = prepare(measured(vec![run(1, 0), run(0, 0), run(1, 1)]));
         let names: Vec<String> = prepared.jobs.iter().map(Measured::title).collect();
-        assert_eq!(names, ["x.loop on seed 1", "x.loop off seed 1"]);
+        assert_eq!(names, ["6.12.117 x.loop on seed 1", "6.12.117 x.loop off seed 1"]);
         assert_eq!(prepared.jobs[0].runs.len(), 2);
-        assert_eq!(prepared.experiment.runs[1].variant.name, KERNEL_CLASSIC);
+        assert_eq!(prepared.experiment.runs[1].variant.name, "k6.12+lru=classic");
+    }
+
+    #[test]
+    fn each_version_is_replayed_under_its_own_rules() {
+        let of = |kernel: &str, mglru| Run { kernel: kernel.into(), ..run(mglru, 0) };
+        let kernels = ["7.3.4", "7.2.12", "6.12.117", "7.1.13"];
+        let runs = kernels.into_iter().flat_map(|k| [of(k, 1), of(k, 0)]).collect();
+        let prepared = prepare(measured(runs));
+        let runs = &prepared.experiment.runs;
+        let names: Vec<&str> = runs.iter().map(|run| run.variant.name.as_str()).collect();
+        let rules = ["k6.12", "before", "after", "after"];
+        let want = rules.map(|rules| [rules.to_string(), format!("{rules}+lru=classic")]);
+        assert_eq!(names, want.concat());
+        let keys: IndexSet<_> = runs.iter().map(|run| (&run.variant.name, &run.point)).collect();
+        assert_eq!(keys.len(), 8, "records of two versions are told apart");
+        assert_eq!(reason(of("5.10.1", 1)), version::rules("5.10.1").unwrap_err());
     }
 
     #[test]
@@ -373,7 +400,8 @@ mod tests {
                    echo 65536 > /sys/kernel/debug/fault_around_bytes\n";
         let of = |mglru| {
             let run = Run { pre: pre.into(), ..run(mglru, 0) };
-            replay(&measured(vec![run])[0]).unwrap()
+            let measured = &measured(vec![run])[0];
+            replay(measured, &measured.policy().unwrap()).unwrap()
         };
         let on = of(1);
         let machine = &on.machine;

@@ -1,11 +1,12 @@
 //! What was measured on a real kernel: one run a line of JSON.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 
+use super::texts::Text;
+use super::version;
 use crate::error::Error;
 
 /// Largest machine a record may speak of, MiB.
@@ -26,6 +27,9 @@ pub struct Run {
     pub mglru: u8,
     /// Seed of the job.
     pub seed: u64,
+    /// The kernel's release.
+    #[serde(default)]
+    pub kernel: String,
     /// Memory of the machine, MiB.
     pub mem_mb: u64,
     /// zram of the machine, MiB; 0: no swap.
@@ -114,6 +118,9 @@ pub struct Step {
     /// Counters of the group, as differences.
     #[serde(default)]
     pub d: IndexMap<String, u64>,
+    /// Counters of the machine, as differences.
+    #[serde(default)]
+    pub vm: IndexMap<String, u64>,
     /// The administrator's command that it was.
     #[serde(default)]
     pub cmd: Option<String>,
@@ -123,10 +130,24 @@ pub struct Step {
 }
 
 impl Run {
-    /// A counter over all steps; `None` where the run has none of that name.
+    /// Sums a counter of the group over all steps; `None` where the run has none of that name.
     pub fn counter(&self, name: &str) -> Option<u64> {
-        let known: Vec<u64> = self.steps.iter().filter_map(|s| s.d.get(name).copied()).collect();
+        self.sum(|step| step.d.get(name))
+    }
+
+    /// Sums a counter of the machine in the same way.
+    pub fn machine_counter(&self, name: &str) -> Option<u64> {
+        self.sum(|step| step.vm.get(name))
+    }
+
+    fn sum(&self, of: impl Fn(&Step) -> Option<&u64>) -> Option<u64> {
+        let known: Vec<u64> = self.steps.iter().filter_map(|step| of(step).copied()).collect();
         (!known.is_empty()).then(|| known.iter().sum())
+    }
+
+    /// Names the version of the kernel; empty where the record names none.
+    pub fn version(&self) -> &str {
+        version::of(&self.kernel)
     }
 
     /// `experiment.variant`.
@@ -157,30 +178,27 @@ impl Run {
     }
 }
 
-/// Reads every run of the files, in order.
+/// Reads every run of the texts, in order. The same id may stand once for each kernel.
 ///
 /// # Errors
 /// Names file and line of what is no record, and an id that stands twice.
-pub fn load(files: &[impl AsRef<Path>]) -> Result<Vec<Run>, Error> {
+pub fn load(texts: &[Text]) -> Result<Vec<Run>, Error> {
     let mut runs = Vec::new();
-    let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    for file in files {
-        let file = file.as_ref();
-        let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
+    let mut seen: BTreeMap<(String, String), String> = BTreeMap::new();
+    for Text { name, text } in texts {
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let place = format!("{}:{}", file.display(), at + 1);
+            let place = format!("{name}:{}", at + 1);
             let run = parse(line).map_err(|e| Error::Request(format!("{place}: {e}")))?;
-            if let Some(first) = seen.insert(run.id.clone(), place.clone()) {
+            let key = (run.version().to_string(), run.id.clone());
+            if let Some(first) = seen.insert(key, place.clone()) {
                 let twice = format!("{place}: id {}: stands at {first} already", run.id);
                 return Err(Error::Request(twice));
             }
             runs.push(run);
         }
     }
-    match (runs.is_empty(), files.first()) {
-        (true, Some(file)) => {
-            Err(Error::Request(format!("{}: holds no record", file.as_ref().display())))
-        }
+    match (runs.is_empty(), texts.first()) {
+        (true, Some(text)) => Err(Error::Request(format!("{}: holds no record", text.name))),
         _ => Ok(runs),
     }
 }
@@ -204,14 +222,12 @@ mod tests {
     use super::*;
 
     const LINE: &str = r#"{"id":"a.b.on.s1.r0","exp":"a","variant":"b","mglru":1,"seed":1,
-        "mem_mb":64,"spec":"x","steps":[{"ops":2,"sec":0.5,"d":{"pgmajfault":3}},
-        {"d":{"pgmajfault":4}}]}"#;
+        "mem_mb":64,"spec":"x","steps":[{"ops":2,"sec":0.5,"d":{"pgmajfault":3},
+        "vm":{"pgpgin":8}},{"d":{"pgmajfault":4},"vm":{"pgpgin":4}}]}"#;
 
     fn load_text(text: &str) -> Result<Vec<Run>, String> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("t.jsonl");
-        std::fs::write(&path, text).unwrap();
-        load(&[&path]).map_err(|e| e.to_string().replace(&dir.path().display().to_string(), ""))
+        let text = Text { name: "t.jsonl".to_string(), text: text.to_string() };
+        load(&[text]).map_err(|e| e.to_string())
     }
 
     fn line() -> String {
@@ -222,28 +238,39 @@ mod tests {
     fn counters_are_summed_over_steps() {
         let run = &load_text(&line()).unwrap()[0];
         assert_eq!((run.counter("pgmajfault"), run.counter("pgscan")), (Some(7), None));
-        assert_eq!((run.job().as_str(), run.zram_mb), ("a.b", 0));
+        assert_eq!((run.machine_counter("pgpgin"), run.machine_counter("x")), (Some(12), None));
+        assert_eq!((run.job().as_str(), run.zram_mb, run.version()), ("a.b", 0, ""));
+    }
+
+    #[test]
+    fn an_id_may_stand_once_for_each_kernel() {
+        let on =
+            |kernel: &str| line().replace("\"exp\"", &format!("\"kernel\":{kernel:?},\"exp\""));
+        let runs = load_text(&format!("{}\n{}", on("7.1.13+deb"), on("7.2.12"))).unwrap();
+        assert_eq!((runs[0].version(), runs[1].version()), ("7.1.13", "7.2.12"));
+        let told = load_text(&format!("{}\n{}", on("7.1.13+a"), on("7.1.13+b"))).unwrap_err();
+        assert_eq!(told, "t.jsonl:2: id a.b.on.s1.r0: stands at t.jsonl:1 already");
     }
 
     #[test]
     fn what_is_no_record_is_named_by_file_and_line() {
         let ok = line();
         for (text, says) in [
-            (String::new(), "/t.jsonl: holds no record"),
-            ("\n{".to_string(), "/t.jsonl:2: the line is cut short"),
-            (format!("{ok}\n{ok}"), "/t.jsonl:2: id a.b.on.s1.r0: stands at /t.jsonl:1 already"),
-            (ok.replace("\"mglru\":1", "\"mglru\":2"), "/t.jsonl:1: mglru = 2: must be 0 or 1"),
+            (String::new(), "t.jsonl: holds no record"),
+            ("\n{".to_string(), "t.jsonl:2: the line is cut short"),
+            (format!("{ok}\n{ok}"), "t.jsonl:2: id a.b.on.s1.r0: stands at t.jsonl:1 already"),
+            (ok.replace("\"mglru\":1", "\"mglru\":2"), "t.jsonl:1: mglru = 2: must be 0 or 1"),
             (
                 ok.replace("\"mem_mb\":64", "\"mem_mb\":0"),
-                "/t.jsonl:1: mem_mb = 0: must be from 1 to 1048576",
+                "t.jsonl:1: mem_mb = 0: must be from 1 to 1048576",
             ),
             (
                 ok.replace("\"sec\":0.5", "\"sec\":-1"),
-                "/t.jsonl:1: steps.sec = -1: must be from 0 to 1000000",
+                "t.jsonl:1: steps.sec = -1: must be from 0 to 1000000",
             ),
             (
                 ok.replace("\"seed\":1,", ""),
-                "/t.jsonl:1: no record of a run: missing field `seed` at column 170",
+                "t.jsonl:1: no record of a run: missing field `seed` at column 170",
             ),
         ] {
             assert_eq!(load_text(&text).unwrap_err(), says);

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::COUNTERS;
 use super::answers::{self, Answer, Moved};
+use super::counts::{COUNTERS, JUDGED, kernel, model};
 use super::generations::{self, Windows};
 use super::replay::Measured;
-use super::truth::Run;
 use crate::record::Record;
 
 /// Counts below this are told apart no better than this: reclaim isolates 64 pages at a time.
@@ -23,6 +22,10 @@ pub(super) const LEAST_CHANGE: f64 = 0.03;
 pub struct Compared {
     /// The measured run.
     pub id: String,
+    /// Version of its kernel.
+    pub version: String,
+    /// The multi-gen LRU was on.
+    pub mglru: bool,
     /// The counter.
     pub counter: &'static str,
     /// Measured.
@@ -61,12 +64,12 @@ pub struct Direction {
     pub right: bool,
 }
 
-/// Everything there is to say.
-#[derive(Clone, Debug, Serialize)]
+/// Everything there is to say of one version.
+#[derive(Clone, Debug, Default)]
 pub struct Verdicts {
     /// Every counter of every run; a counter that is 0 in both is left out.
     pub runs: Vec<Compared>,
-    /// By counter, and over all of them as `all`.
+    /// By counter, and over those of [`JUDGED`] as `all`.
     pub summary: BTreeMap<String, Summary>,
     /// Jobs whose measured change is larger than their spread.
     pub directions: Vec<Direction>,
@@ -91,11 +94,16 @@ impl Verdicts {
             moved: answers::moved(&answers),
             answers,
             windows: generations::windows(jobs, records),
-            summary: summaries(&runs),
+            summary: summaries(runs.iter()),
             directions: directions(&pairs),
             runs,
             left_out: reasons.collect(),
         }
+    }
+
+    /// Summaries of the runs with the multi-gen LRU on, or off.
+    pub fn with_lru(&self, on: bool) -> BTreeMap<String, Summary> {
+        summaries(self.runs.iter().filter(|run| run.mglru == on))
     }
 
     /// Directions that are wrong.
@@ -106,24 +114,26 @@ impl Verdicts {
 
 type Pair<'a> = (&'a Measured, &'a Record);
 
-fn model(record: &Record, counter: &str) -> u64 {
-    record.counters.get(counter).copied().unwrap_or(0)
-}
-
 fn compared(pairs: &[Pair]) -> Vec<Compared> {
     let spreads = spreads(pairs);
     let mut all = Vec::new();
     for (measured, record) in pairs {
         for (run, counter) in measured.runs.iter().flat_map(|r| COUNTERS.map(|c| (r, c))) {
-            let Some(kernel) = run.counter(counter) else { continue };
-            let model = model(record, counter);
-            if kernel + model == 0 {
-                continue;
-            }
+            let counts = kernel(run, counter).zip(model(record, counter));
+            let Some((kernel, model)) = counts.filter(|&counts| counts != (0, 0)) else { continue };
             let kernel_spread = spreads[&(measured.job.as_str(), measured.mglru, counter)];
             let rel_error = relative_error(kernel, model);
-            let id = run.id.clone();
-            all.push(Compared { id, counter, kernel, kernel_spread, model, rel_error });
+            let (id, version, mglru) = (run.id.clone(), measured.version.clone(), measured.mglru);
+            all.push(Compared {
+                id,
+                version,
+                mglru,
+                counter,
+                kernel,
+                kernel_spread,
+                model,
+                rel_error,
+            });
         }
     }
     all
@@ -140,7 +150,7 @@ fn spreads<'a>(pairs: &[Pair<'a>]) -> BTreeMap<(&'a str, bool, &'static str), f6
     for (measured, _) in pairs {
         for (run, counter) in measured.runs.iter().flat_map(|r| COUNTERS.map(|c| (r, c))) {
             let key = (measured.job.as_str(), measured.mglru, counter);
-            values.entry(key).or_default().push(run.counter(counter).unwrap_or(0) as f64);
+            values.entry(key).or_default().push(kernel(run, counter).unwrap_or(0) as f64);
         }
     }
     values.into_iter().map(|(key, values)| (key, spread(&values))).collect()
@@ -156,10 +166,12 @@ fn range(values: &[f64]) -> f64 {
     ends.1 - ends.0
 }
 
-fn summaries(runs: &[Compared]) -> BTreeMap<String, Summary> {
+/// How far each counter is off over runs, and the judged ones together as `all`.
+pub fn summaries<'a>(runs: impl Iterator<Item = &'a Compared>) -> BTreeMap<String, Summary> {
     let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
-        for name in [run.counter, "all"] {
+        let all = JUDGED.contains(&run.counter).then_some("all");
+        for name in [run.counter].into_iter().chain(all) {
             errors.entry(name.to_string()).or_default().push(run.rel_error.abs());
         }
     }
@@ -182,24 +194,25 @@ fn directions(pairs: &[Pair]) -> Vec<Direction> {
         if pair.0.mglru { on } else { off }.push(*pair);
     }
     let judged = |(job, (on, off)): (&&str, &(Vec<Pair>, Vec<Pair>))| {
-        COUNTERS.into_iter().filter_map(|c| direction(job, c, on, off)).collect::<Vec<_>>()
+        JUDGED.into_iter().filter_map(|c| direction(job, c, on, off)).collect::<Vec<_>>()
     };
     jobs.iter().flat_map(judged).collect()
 }
 
 fn direction(job: &str, counter: &'static str, on: &[Pair], off: &[Pair]) -> Option<Direction> {
-    let (mut kernel, mut base, mut ours) = (Vec::new(), Vec::new(), 0.0);
+    let (mut changes, mut base, mut ours) = (Vec::new(), Vec::new(), 0.0);
     for (m_on, r_on) in on {
         let (m_off, r_off) = off.iter().find(|(m, _)| m.seed == m_on.seed)?;
-        ours += model(r_on, counter) as f64 - model(r_off, counter) as f64;
-        let count = |run: &Run| run.counter(counter).unwrap_or(0) as f64;
+        let model = |record| model(record, counter).unwrap_or(0) as f64;
+        ours += model(r_on) - model(r_off);
+        let count = |run| kernel(run, counter).unwrap_or(0) as f64;
         for (a, b) in m_on.runs.iter().zip(&m_off.runs) {
-            kernel.push(count(a) - count(b));
+            changes.push(count(a) - count(b));
             base.push(count(b));
         }
     }
-    let (change, base) = (crate::stats::mean(&kernel), crate::stats::mean(&base));
-    let noise = range(&kernel).max(LEAST_CHANGE * base).max(RESOLUTION);
+    let (change, base) = (crate::stats::mean(&changes), crate::stats::mean(&base));
+    let noise = range(&changes).max(LEAST_CHANGE * base).max(RESOLUTION);
     (change.abs() > noise).then(|| Direction {
         job: job.to_string(),
         counter,
@@ -212,7 +225,7 @@ fn direction(job: &str, counter: &'static str, on: &[Pair], off: &[Pair]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::truth::Step;
+    use crate::control::truth::{Run, Step};
     use indexmap::IndexMap;
 
     fn measured(mglru: bool, counts: &[u64]) -> Measured {
@@ -222,6 +235,7 @@ mod tests {
             variant: "a".into(),
             mglru: mglru.into(),
             seed: 1,
+            kernel: "6.12.117".into(),
             mem_mb: 64,
             zram_mb: 0,
             spec: String::new(),
@@ -233,7 +247,7 @@ mod tests {
             mixoom: None,
         };
         let runs = counts.iter().enumerate().map(run).collect();
-        Measured { job: "x.a".into(), seed: 1, mglru, runs }
+        Measured { version: "6.12.117".into(), job: "x.a".into(), seed: 1, mglru, runs }
     }
 
     fn record(n: u64) -> Record {
@@ -263,6 +277,26 @@ mod tests {
         assert!((first.kernel_spread - 10.0 / 105.0).abs() < 1e-12);
         assert_eq!(found.summary["pgmajfault"], found.summary["all"]);
         assert_eq!(found.summary["all"].n, 2);
+        assert_eq!((first.version.as_str(), first.mglru), ("6.12.117", true));
+        assert_eq!(found.with_lru(true)["all"].n, 2);
+        assert!(found.with_lru(false).is_empty(), "0 and 0 say nothing");
+    }
+
+    #[test]
+    fn reads_are_compared_and_leave_all_and_directions_alone() {
+        let with_reads = |mut measured: Measured| {
+            let step = &mut measured.runs[0].steps[0];
+            step.vm = IndexMap::from([("pgpgin".into(), 4000)]);
+            measured
+        };
+        let mut record = record(100);
+        record.counters.insert("pgpgin".into(), 4400);
+        let jobs = [with_reads(measured(true, &[100])), measured(false, &[100])];
+        let found = Verdicts::new(&jobs, &[record.clone(), record], &[]);
+        let reads: Vec<&Compared> = found.runs.iter().filter(|r| r.counter == "reads").collect();
+        assert_eq!((reads.len(), reads[0].kernel, reads[0].model), (1, 1000, 1100));
+        assert_eq!((found.summary["reads"].n, found.summary["all"].n), (1, 2));
+        assert!(found.directions.is_empty());
     }
 
     #[test]

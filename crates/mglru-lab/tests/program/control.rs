@@ -21,6 +21,8 @@ fn control(desk: &Desk, args: &[&str]) -> Json {
 fn measured_jobs_are_met_within_bounds() {
     let desk = Desk::new();
     let found = control(&desk, &["--jobs", "2"]);
+    assert_eq!(found["runs"][0]["version"], "6.12.117");
+    assert!(found["versions"]["6.12.117"]["on"]["reads"]["n"].as_u64() > Some(8));
     let all = &found["summary"]["all"];
     assert!(all["median_abs_rel_error"].as_f64() < Some(0.02), "{all}");
     assert!(all["p90_abs_rel_error"].as_f64() < Some(0.15), "{all}");
@@ -32,6 +34,47 @@ fn measured_jobs_are_met_within_bounds() {
     }
     let again = control(&desk, &[]);
     assert_eq!(again, found, "resumed from its records");
+}
+
+#[test]
+fn the_program_holds_its_truth_and_replays_each_version_by_its_rules() {
+    let desk = Desk::new();
+    let args = ["--version", "7.1", "--version", "7.2.12", "--only", "2pread.z0.99_n20480"];
+    let args = [&["validate", "--format", "json"], &args[..]].concat();
+    let found = desk.run(&args);
+    assert!(found.status.code() < Some(2), "{}", String::from_utf8_lossy(&found.stderr));
+    let found: Json = serde_json::from_slice(&found.stdout).unwrap();
+    let versions: Vec<&String> = found["versions"].as_object().unwrap().keys().collect();
+    assert_eq!(versions, ["7.1.13", "7.2.12"]);
+    for lru in ["on", "off"] {
+        let reads = found["versions"]["7.1.13"][lru]["reads"]["median_abs_rel_error"].as_f64();
+        assert!(reads < Some(0.02), "{lru}: {reads:?}");
+    }
+    let folder = fs::read_dir(desk.path().join("mglru-runs")).unwrap().flatten().next().unwrap();
+    let records = fs::read_to_string(folder.path().join("records.jsonl")).unwrap();
+    let variants = records.lines().map(|line| {
+        let record: Json = serde_json::from_str(line).unwrap();
+        record["variant"].as_str().unwrap().to_string()
+    });
+    let variants: std::collections::BTreeSet<String> = variants.collect();
+    let want = ["after", "after+lru=classic", "before", "before+lru=classic"];
+    assert_eq!(variants.iter().map(String::as_str).collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn what_was_not_measured_is_refused_by_name() {
+    let desk = Desk::new();
+    for (args, want) in [
+        (
+            "--version 7.1.1",
+            "--version 7.1.1: no run was measured on it; known: 6.12.117, 7.1.13, 7.2.12, 7.3.4\n",
+        ),
+        ("--only nothing", "--only nothing: no run's id has it\n"),
+    ] {
+        let words: Vec<&str> = ["control"].into_iter().chain(args.split(' ')).collect();
+        assert_eq!(desk.refused(&words), format!("mglru: error: {want}"));
+    }
+    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
 
 #[test]

@@ -5,19 +5,17 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use crate::cli::Answer;
-use crate::control::{replay, text, truth, verdict::Verdicts};
+use crate::control::report::Report;
+use crate::control::truth::Run;
+use crate::control::{page, replay, text, texts, truth, version};
 use crate::error::Error;
-use crate::render;
 use crate::runner::{self, Progress};
 use crate::store::{self, Store};
-
-/// Where measured jobs lie beside a checkout.
-const SHARED: &str = "../shared/kernel-truth";
 
 /// Form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Form {
-    /// Errors by counter, directions, the worst runs.
+    /// For each version: errors by counter, directions, the worst runs.
     Table,
     /// One JSON document: every run.
     Json,
@@ -25,49 +23,64 @@ pub(in crate::cli) enum Form {
     Markdown,
 }
 
+/// What is compared, and how.
+pub(in crate::cli) struct Asked<'a> {
+    /// Files; none: those that the program holds.
+    pub(in crate::cli) truth: &'a [PathBuf],
+    /// Versions; none: all.
+    pub(in crate::cli) versions: &'a [String],
+    /// Part of an id.
+    pub(in crate::cli) only: &'a str,
+    /// Folder for records.
+    pub(in crate::cli) out: Option<&'a Path>,
+    /// Replays at a time.
+    pub(in crate::cli) jobs: Option<u16>,
+}
+
 /// Replays what is missing and compares.
-pub(in crate::cli) fn run(
-    truth: &[PathBuf],
-    out: Option<&Path>,
-    jobs: Option<u16>,
-    form: Form,
-) -> Answer {
-    let files = if truth.is_empty() { shared()? } else { truth.to_vec() };
-    let prepared = replay::prepare(replay::measured(truth::load(&files)?));
+pub(in crate::cli) fn run(asked: &Asked, form: Form) -> Answer {
+    let (name, runs) = asked.runs()?;
+    let prepared = replay::prepare(replay::measured(runs));
     let experiment = &prepared.experiment;
     if experiment.runs.is_empty() {
         let why = prepared.left_out.first().map_or("", |(_, why)| why);
-        let file = files[0].display();
-        return Err(Error::Request(format!("{file}: no job can be replayed; the first {why}")));
+        return Err(Error::Request(format!("{name}: no job can be replayed; the first {why}")));
     }
     let default = || PathBuf::from("mglru-runs").join(format!("control-{}", experiment.hash));
-    let dir = out.map_or_else(default, Path::to_path_buf);
+    let dir = asked.out.map_or_else(default, Path::to_path_buf);
     let (mut store, found) = Store::open(&dir, experiment)?;
     crate::cli::run::tell(&found);
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
-    let jobs = jobs.map_or(experiment.default_jobs, usize::from);
+    let jobs = asked.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
-    let verdicts = Verdicts::new(&prepared.jobs, &records, &prepared.left_out);
-    let status = u8::from(verdicts.wrong().next().is_some());
+    let report = Report::new(&prepared, &records);
     let text = match form {
-        Form::Table => format!("{}records: {}\n", text::table(&verdicts), dir.display()),
-        Form::Json => render::json(&verdicts),
-        Form::Markdown => text::markdown(&verdicts),
+        Form::Table => format!("{}records: {}\n", text::table(&report), dir.display()),
+        Form::Json => report.json(),
+        Form::Markdown => page::markdown(&report),
     };
-    Ok((text, status))
+    Ok((text, u8::from(report.is_wrong())))
 }
 
-/// Every `*.jsonl` of the shared folder.
-fn shared() -> Result<Vec<PathBuf>, Error> {
-    let dir = Path::new(SHARED);
-    let listed = std::fs::read_dir(dir).map_err(|e| Error::io(dir, e))?;
-    let mut files: Vec<PathBuf> = listed
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
-        .collect();
-    files.sort();
-    match files.is_empty() {
-        true => Err(Error::Request(format!("{SHARED}: holds no .jsonl file; give --truth"))),
-        false => Ok(files),
+impl Asked<'_> {
+    /// The runs that are asked for, and the name of the first text they are of.
+    fn runs(&self) -> Result<(String, Vec<Run>), Error> {
+        let texts = texts::of(self.truth)?;
+        let mut runs = truth::load(&texts)?;
+        for wanted in self.versions {
+            let known = runs.iter().any(|run| version::is_of(run.version(), wanted));
+            known.then_some(()).ok_or_else(|| {
+                let known = version::listed(runs.iter().map(Run::version));
+                let none = format!("--version {wanted}: no run was measured on it; known: {known}");
+                Error::Request(none)
+            })?;
+        }
+        let any = |run: &Run| self.versions.iter().any(|v| version::is_of(run.version(), v));
+        runs.retain(|run| self.versions.is_empty() || any(run));
+        runs.retain(|run| run.id.contains(self.only));
+        match runs.is_empty() {
+            true => Err(Error::Request(format!("--only {}: no run's id has it", self.only))),
+            false => Ok((texts[0].name.clone(), runs)),
+        }
     }
 }

@@ -15,7 +15,9 @@ use crate::backend::kernel::{Measuring, TruthAsked};
 use crate::backend::{self, Job, Sections};
 use crate::cli::Answer;
 use crate::control::program::Program;
+use crate::control::texts::{self, Text};
 use crate::control::truth::Run;
+use crate::control::version;
 use crate::error::Error;
 use crate::variant::Variant;
 
@@ -32,7 +34,7 @@ pub(in crate::cli) struct Measure {
     /// measured.jsonl]; for a comparison, folder for records [default: mglru-runs/control-<hash>]
     #[arg(long, value_name = "PATH")]
     pub(in crate::cli) out: Option<PathBuf>,
-    /// Only jobs whose id contains this
+    /// Only runs whose id contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(in crate::cli) only: String,
     /// Kernel to measure [default: Debian's, from `mglru doctor --install`]
@@ -56,14 +58,31 @@ enum Kind {
     Program(Program, Arc<dyn Job>),
 }
 
+/// Reads the truth whose jobs are measured anew: the first file, or what the program holds of the
+/// first of `versions`, or of the first version that it holds.
+///
+/// # Errors
+/// Names the file that cannot be read, or the version that the program does not hold.
+pub(in crate::cli) fn truth(files: &[PathBuf], versions: &[String]) -> Result<Text, Error> {
+    if let Some(file) = files.first() {
+        return texts::file(file);
+    }
+    let wanted = versions.first().map_or(texts::SHIPPED[0].0, String::as_str);
+    let found = texts::SHIPPED.iter().find(|(known, _)| version::is_of(known, wanted));
+    let (known, bytes) = found.ok_or_else(|| {
+        let known = version::listed(texts::SHIPPED.iter().map(|(version, _)| *version));
+        Error::Request(format!("--version {wanted}: no run was measured on it; known: {known}"))
+    })?;
+    texts::held(known, bytes)
+}
+
 /// Measures every job of `truth` that can be, `jobs` at a time, and says what came of it.
-pub(in crate::cli) fn run(truth: &Path, args: &Measure, jobs: Option<u16>) -> Answer {
-    let text = fs::read_to_string(truth).map_err(|e| Error::io(truth, e))?;
+pub(in crate::cli) fn run(truth: &Text, args: &Measure, jobs: Option<u16>) -> Answer {
     let out = args.out.as_deref().unwrap_or(Path::new(MEASURED));
     let have = ids_in(out)?;
     let (mut lines, mut skipped) = (Vec::new(), 0);
-    for (number, line) in (1..).zip(text.lines()) {
-        let place = format!("{}:{number}", truth.display());
+    for (number, line) in (1..).zip(truth.text.lines()) {
+        let place = format!("{}:{number}", truth.name);
         let at = |problem: String| Error::Request(format!("{place}: {problem}"));
         let fields: Map<String, Json> =
             serde_json::from_str(line).map_err(|e| at(e.to_string()))?;
@@ -254,6 +273,21 @@ mod tests {
         assert_eq!((asked.disk.as_str(), asked.before.as_str()), ("pmem", "echo 1 > x"));
         assert_eq!(asked.kernel["image"].as_str(), Some("k"));
         assert!(super::asked(&fields("{\"spec\":\"\"}"), &args(NOWHERE)).is_none());
+    }
+
+    #[test]
+    fn jobs_come_from_a_file_or_from_what_the_program_holds() {
+        let held = |versions: &[&str]| {
+            truth(&[], &versions.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(held(&[]).unwrap().name, "truth 6.12.117");
+        let text = held(&["7.2"]).unwrap();
+        assert_eq!((text.name.as_str(), text.text.lines().count()), ("truth 7.2.12", 121));
+        let told = held(&["7.9"]).unwrap_err().to_string();
+        let known = "known: 6.12.117, 7.1.13, 7.2.12, 7.3.4";
+        assert_eq!(told, format!("--version 7.9: no run was measured on it; {known}"));
+        let told = truth(&["none.jsonl".into()], &[]).unwrap_err().to_string();
+        assert!(told.starts_with("none.jsonl: No such file"), "{told}");
     }
 
     #[test]
