@@ -29,11 +29,13 @@ pub fn kernel(run: &Run, counter: &str) -> Option<u64> {
     }
 }
 
-/// Takes the model's count; `None` where the model does not know the counter.
+/// Takes the model's count; `None` where the model does not know the counter. zram is a device to
+/// the kernel, whose reads `pgpgin` counts, and none to the model; all measured swap is zram.
 pub fn model(record: &Record, counter: &str) -> Option<u64> {
     let count = |name: &str| record.counters.get(name).copied();
+    let swapped_in = count("pswpin").unwrap_or(0);
     match counter {
-        READS => count(READ_KIB).map(|kib| kib / KIB_PER_PAGE),
+        READS => count(READ_KIB).map(|kib| kib / KIB_PER_PAGE + swapped_in),
         name => count(name),
     }
 }
@@ -52,5 +54,7 @@ mod tests {
         record.counters = IndexMap::from([("pgpgin".to_string(), 40)]);
         assert_eq!((kernel(&run, "reads"), model(&record, "reads")), (Some(8), Some(10)));
         assert_eq!((kernel(&run, "pgmajfault"), model(&record, "pgmajfault")), (None, None));
+        record.counters.insert("pswpin".to_string(), 3);
+        assert_eq!(model(&record, "reads"), Some(13), "with pages read from zram");
     }
 }

@@ -1,6 +1,6 @@
 //! Verdicts as the page `docs/fidelity.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::causes::{PROGRAMS, RULES, cause};
@@ -50,7 +50,8 @@ fn overview(report: &Report) -> String {
         }
     }
     let lacking = report.releases.iter().filter_map(|r| version::lacks(&r.version));
-    lacking.for_each(|lacks| out += &format!("\n{lacks}.\n"));
+    let lacking: BTreeSet<&str> = lacking.collect();
+    lacking.iter().for_each(|lacks| out += &format!("\n{lacks}.\n"));
     out + "\n"
 }
 

@@ -248,13 +248,24 @@ fn machine(run: &Run, device: &str) -> String {
         0 => "{ kind = \"none\" }".to_string(),
         mb => format!("{{ kind = \"zram\", size = \"{mb}MiB\" }}"),
     };
+    let dirty = dirty(run);
     format!(
         "memory = \"{}MiB\"\ncpus = 2\nreadahead_kb = 0\nfault_around_kb = 4\ndevice = {device}\n\
-         swap = {swap}\nstat_flush_ms = {}\ncharge_batch = {}\n",
+         swap = {swap}\ndirty = {{ {dirty} }}\nstat_flush_ms = {}\ncharge_batch = {}\n",
         run.mem_mb,
         super::replay::STAT_FLUSH_MS,
         super::replay::CHARGE_BATCH
     )
+}
+
+/// Shares of memory at which writers and flushers act, as they were set before the run.
+fn dirty(run: &Run) -> String {
+    let set = |line: &str| {
+        let (value, file) = line.strip_prefix("echo ")?.split_once(" > /proc/sys/vm/dirty_")?;
+        let percent: u64 = value.parse().ok()?;
+        Some(format!("{} = {percent}", file.trim()))
+    };
+    run.pre.lines().filter_map(set).collect::<Vec<_>>().join(", ")
 }
 
 fn fair(keys: &IndexMap<String, String>, period_ms: Option<u64>) -> Result<String, String> {

@@ -44,6 +44,13 @@ fn the_writer_has_its_device_and_its_limit() {
     let slow = Run { variant: "bps8M_l64".into(), ..run(DD, "") };
     let program = Program::of(&slow).unwrap();
     assert!(program.is_beyond_guests() && format!("{program:?}").contains("Rate(8000000)"));
+    let pre = ",\"pre\":\"echo 95 > /proc/sys/vm/dirty_ratio\\necho 90 > \
+               /proc/sys/vm/dirty_background_ratio\\nmount x\"";
+    let held = run(DD, pre);
+    let sections = Program::of(&held).unwrap().sections(&held, None).unwrap();
+    let dirty = &sections.machine["dirty"];
+    let percent = |key: &str| dirty[key].as_integer();
+    assert_eq!((percent("ratio"), percent("background_ratio")), (Some(95), Some(90)));
     let odd = Run { variant: "bpsxM_l64".into(), ..run(DD, "") };
     assert_eq!(Program::of(&odd).unwrap_err(), "variant bpsxM_l64: no rate");
 }

@@ -210,9 +210,11 @@ fn run_spec(measured: &Measured, id: String, variant: Variant, job: Arc<dyn Job>
     RunSpec { id, variant, seed: measured.seed, point, job }
 }
 
-/// The experiment's plan: all it needs is a name, and its variants.
+/// The experiment's plan: all it needs is a name, and variants; it must have one even of no run.
 fn plan(runs: &[RunSpec]) -> Plan {
-    let variants: IndexSet<&str> = runs.iter().map(|run| run.variant.name.as_str()).collect();
+    let named = runs.iter().map(|run| run.variant.name.as_str());
+    let none = runs.is_empty().then_some("before");
+    let variants: IndexSet<&str> = named.chain(none).collect();
     let text = format!(
         "name = \"control\"\ntitle = \"measured jobs replayed in the model\"\n\
          variants = {:?}\n",

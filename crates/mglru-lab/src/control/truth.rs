@@ -270,7 +270,7 @@ mod tests {
             ),
             (
                 ok.replace("\"seed\":1,", ""),
-                "t.jsonl:1: no record of a run: missing field `seed` at column 170",
+                "t.jsonl:1: no record of a run: missing field `seed` at column 206",
             ),
         ] {
             assert_eq!(load_text(&text).unwrap_err(), says);

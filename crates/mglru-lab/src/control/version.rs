@@ -37,7 +37,12 @@ pub fn rules(version: &str) -> Result<&'static str, String> {
 
 /// Says which rules of a version the variant that replays it lacks.
 pub fn lacks(version: &str) -> Option<&'static str> {
-    is_of(version, "7.3").then_some("`after` has the rules of 7.2; 7.3 has no variant of its own")
+    match numbers(version)[..] {
+        [7, 2 | 3, ..] => Some(
+            "`after` is 7.1 and the series of 2026; 7.2 and 7.3 have more rules, and no variant yet",
+        ),
+        _ => None,
+    }
 }
 
 /// Lists versions in their order, for a message.
@@ -74,7 +79,7 @@ mod tests {
         let unknown = "no variant of the model has the rules of Linux 5.10.1";
         assert_eq!(rules("5.10.1").unwrap_err(), unknown);
         assert!(rules("6.1").is_err() && rules("7.4").is_err());
-        assert!(lacks("7.3.4").is_some() && lacks("7.2.12").is_none());
+        assert!(lacks("7.3.4").is_some() && lacks("7.1.13").is_none());
     }
 
     #[test]
