@@ -30,8 +30,8 @@ pub(super) struct Args {
     /// that the program holds; of 6.12.117 when measuring]
     #[arg(long, value_name = "FILE.jsonl")]
     truth: Vec<PathBuf>,
-    /// Only runs of this kernel: 7.1 or 7.1.13 (repeatable)
-    #[arg(long, value_name = "VERSION")]
+    /// Only runs of this kernel: 7.1 or 7.1.13 (repeatable; the first counts when measuring)
+    #[arg(long, value_name = "VERSION", conflicts_with = "step")]
     version: Vec<String>,
     /// Run the jobs anew on a booted kernel and write a truth file of it
     #[arg(long)]

@@ -6,7 +6,7 @@ use super::version;
 /// Why some jobs are off.
 #[derive(Clone, Copy, Debug)]
 pub struct Cause {
-    /// Versions it was found on: those that begin so.
+    /// Names the versions it was found on: those that begin so.
     pub kernel: &'static str,
     /// Jobs it is about: those whose name begins so.
     pub jobs: &'static [&'static str],
@@ -125,7 +125,7 @@ pub const PROGRAMS: &[&str] = &[
      accesses a second and 3 % off at 300; unexplained.",
 ];
 
-/// What is known of a job's error on a version.
+/// Tells what is known of a job's error on a version.
 pub fn cause(version: &str, job: &str, mglru: bool) -> &'static str {
     let fits = |c: &&Cause| {
         let kernel = version::is_of(version, c.kernel);

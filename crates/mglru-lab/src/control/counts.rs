@@ -12,7 +12,7 @@ pub const COUNTERS: [&str; 5] = [
     "workingset_nodereclaim",
 ];
 
-/// Counters that `all` sums up and by which directions are judged.
+/// Names the counters that `all` sums up and by which directions are judged.
 pub const JUDGED: [&str; 3] = ["workingset_refault_file", "workingset_refault_anon", "pgmajfault"];
 
 /// Pages read from devices, swap included.

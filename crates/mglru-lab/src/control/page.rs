@@ -16,12 +16,12 @@ const NOTEWORTHY: f64 = 0.15;
 const HEAD: &str = "\
 # How far is the model from the real kernel?
 
-Written by `mglru control --format markdown`; do not edit. Jobs measured on several versions of Linux
-(`truth/`) are replayed page by page in the model, each under the rules of its version (multi-gen LRU on)
-and under the same with `lru=classic` (off). Counts are those of the whole job; `reads` are pages read
-from devices. An error is (model − kernel) / max(kernel, 64 pages). `all` sums up refaults and major
-faults. On 7.1 and 7.2 with the multi-gen LRU on, nodes of shadows are dropped: refaults are not misses
-there, and reads and major faults count first.
+Written by `mglru control --format markdown`; do not edit. Jobs measured on several versions of
+Linux (`truth/`) are replayed page by page in the model, each under the rules of its version
+(multi-gen LRU on) and under the same with `lru=classic` (off). Counts are those of the whole job;
+`reads` are pages read from devices. An error is (model − kernel) / max(kernel, 64 pages). `all`
+sums up refaults and major faults. On 7.1 and 7.2 with the multi-gen LRU on, nodes of shadows are
+dropped: refaults are not misses there, and reads and major faults count first.
 
 ";
 

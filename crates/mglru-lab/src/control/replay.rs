@@ -42,10 +42,10 @@ pub(super) const CHARGE_BATCH: u32 = 64;
 /// its own): every record's `end.kernel` holds two to four such pages.
 const OWN_KERNEL_PAGES: u64 = 3;
 
-/// All measured runs of the same kernel, job, seed and LRU: repetitions of one thing.
+/// Holds all measured runs of the same kernel, job, seed and LRU: repetitions of one thing.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Version of the kernel.
+    /// Names the version of the kernel.
     pub version: String,
     /// `experiment.variant`
     pub job: String,

@@ -11,32 +11,32 @@ use super::verdict::{Compared, Direction, Summary, Verdicts, summaries};
 use super::version;
 use crate::record::Record;
 
-/// One version of the kernel beside the model.
+/// Sets one version of the kernel beside the model.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// The version.
+    /// Names the version.
     pub version: String,
-    /// Variant of the model that has its rules; `None`: none has.
+    /// Names the variant of the model that has its rules; `None`: none has.
     pub rules: Option<&'static str>,
-    /// How they compare.
+    /// Tells how they compare.
     pub verdicts: Verdicts,
 }
 
-/// All versions, in their order.
+/// Puts all versions together, in their order.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The versions.
+    /// Holds the versions.
     pub releases: Vec<Release>,
 }
 
-/// Summaries by counter of the runs with the multi-gen LRU on and off.
+/// Sums up, by counter, the runs with the multi-gen LRU on and off.
 #[derive(Serialize)]
 struct Lrus {
     on: BTreeMap<String, Summary>,
     off: BTreeMap<String, Summary>,
 }
 
-/// A finding with the version it is about.
+/// Says which version a finding is about.
 #[derive(Serialize)]
 struct Of<'a, T> {
     version: &'a str,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Files of the source tree's `truth`, by the version they were measured on.
+/// Holds the files of the source tree's `truth`, by the version they were measured on.
 pub const SHIPPED: [(&str, &[u8]); 4] = [
     ("6.12.117", include_bytes!("../../../../truth/6.12.117.jsonl.zst")),
     ("7.1.13", include_bytes!("../../../../truth/7.1.13.jsonl.zst")),
@@ -19,12 +19,12 @@ const MOST_BYTES: u64 = 1 << 30;
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The text of a truth file, with the name that messages give it.
+/// Holds the text of a truth file, with the name that messages give it.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// The file's path, or `truth VERSION` for one that the program holds.
+    /// Names the file's path, or `truth VERSION` where the program holds it.
     pub name: String,
-    /// Its lines.
+    /// Holds its lines.
     pub text: String,
 }
 

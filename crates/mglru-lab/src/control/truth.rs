@@ -27,7 +27,7 @@ pub struct Run {
     pub mglru: u8,
     /// Seed of the job.
     pub seed: u64,
-    /// The kernel's release.
+    /// Names the kernel's release.
     #[serde(default)]
     pub kernel: String,
     /// Memory of the machine, MiB.
@@ -118,7 +118,7 @@ pub struct Step {
     /// Counters of the group, as differences.
     #[serde(default)]
     pub d: IndexMap<String, u64>,
-    /// Counters of the machine, as differences.
+    /// Holds counters of the machine, as differences.
     #[serde(default)]
     pub vm: IndexMap<String, u64>,
     /// The administrator's command that it was.

@@ -22,9 +22,9 @@ pub(super) const LEAST_CHANGE: f64 = 0.03;
 pub struct Compared {
     /// The measured run.
     pub id: String,
-    /// Version of its kernel.
+    /// Names the version of its kernel.
     pub version: String,
-    /// The multi-gen LRU was on.
+    /// Tells whether the multi-gen LRU was on.
     pub mglru: bool,
     /// The counter.
     pub counter: &'static str,
@@ -64,7 +64,7 @@ pub struct Direction {
     pub right: bool,
 }
 
-/// Everything there is to say of one version.
+/// Holds everything there is to say of one version.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
     /// Every counter of every run; a counter that is 0 in both is left out.
@@ -101,7 +101,7 @@ impl Verdicts {
         }
     }
 
-    /// Summaries of the runs with the multi-gen LRU on, or off.
+    /// Sums up the runs with the multi-gen LRU on, or off.
     pub fn with_lru(&self, on: bool) -> BTreeMap<String, Summary> {
         summaries(self.runs.iter().filter(|run| run.mglru == on))
     }
@@ -166,7 +166,7 @@ fn range(values: &[f64]) -> f64 {
     ends.1 - ends.0
 }
 
-/// How far each counter is off over runs, and the judged ones together as `all`.
+/// Sums up how far each counter is off over runs, and the judged ones together as `all`.
 pub fn summaries<'a>(runs: impl Iterator<Item = &'a Compared>) -> BTreeMap<String, Summary> {
     let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {

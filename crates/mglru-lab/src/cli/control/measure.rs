@@ -64,8 +64,13 @@ enum Kind {
 /// # Errors
 /// Names the file that cannot be read, or the version that the program does not hold.
 pub(in crate::cli) fn truth(files: &[PathBuf], versions: &[String]) -> Result<Text, Error> {
-    if let Some(file) = files.first() {
-        return texts::file(file);
+    match (files.first(), versions.first()) {
+        (Some(_), Some(version)) => {
+            let both = format!("--version {version}: --measure takes it or --truth, not both");
+            return Err(Error::Request(both));
+        }
+        (Some(file), None) => return texts::file(file),
+        (None, _) => {}
     }
     let wanted = versions.first().map_or(texts::SHIPPED[0].0, String::as_str);
     let found = texts::SHIPPED.iter().find(|(known, _)| version::is_of(known, wanted));
@@ -286,6 +291,8 @@ mod tests {
         let told = held(&["7.9"]).unwrap_err().to_string();
         let known = "known: 6.12.117, 7.1.13, 7.2.12, 7.3.4";
         assert_eq!(told, format!("--version 7.9: no run was measured on it; {known}"));
+        let told = truth(&["a".into()], &["7.1".into()]).unwrap_err().to_string();
+        assert_eq!(told, "--version 7.1: --measure takes it or --truth, not both");
         let told = truth(&["none.jsonl".into()], &[]).unwrap_err().to_string();
         assert!(told.starts_with("none.jsonl: No such file"), "{told}");
     }
