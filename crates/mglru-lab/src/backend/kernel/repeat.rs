@@ -100,9 +100,9 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the guest has: asked for, on top of it for the disk, and what its kernel says it found and
-/// keeps free. Watermarks are shares of all memory, so that they lie higher than asked for; what may
-/// be dirty is a share of what is free or cached, in which the filled disk is not.
+/// Tells the guest's memory: asked for, on top of it for the disk, and what its kernel found and
+/// keeps free. Watermarks are shares of all memory, so that they lie higher than asked for; what
+/// may be dirty is a share of what is free or cached, and the filled disk is neither.
 pub fn memory(asked: u64, order: &Order, ready: &Snapshot) -> Json {
     let line = |name: &str| {
         let line = ready.meminfo.lines().find_map(|line| line.strip_prefix(name))?;
