@@ -329,7 +329,7 @@ impl Job for KernelJob {
         if let Some(proof) = &told.proof {
             // The host's time is none of a run's that can be repeated.
             found.custom.shift_remove("boot_s");
-            found.custom.insert("repeatable".to_string(), true.into());
+            found.custom.insert("repeatable".to_string(), repeat::holds(&self.order).into());
             found.custom.insert("repeat".to_string(), proof.clone());
             let memory = repeat::memory(self.memory, &self.order, &told.ready);
             found.custom.insert("memory".to_string(), memory);
