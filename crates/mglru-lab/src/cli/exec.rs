@@ -43,9 +43,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "ENGINE", default_value = "thread")]
     faults: Faults,
     /// Ends the program, and all processes below it, with status 2 and one line as soon as memory
-    /// outside of the budget is found: more than 4 MiB, or an eighth of the budget if that is
-    /// less, but for 2 MiB (`mglru ctl get memory.unmanaged` tells how much and why; mapped files
-    /// do not count). It looks 20 times a second
+    /// outside of the budget is found: more than 6 MiB (`mglru ctl get memory.unmanaged` tells
+    /// how much and why; mapped files do not count). It looks 20 times a second
     #[arg(long)]
     strict: bool,
     /// Swap file for the heap, behind a quarter of the budget of compressed memory

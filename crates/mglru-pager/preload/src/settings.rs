@@ -13,12 +13,6 @@ pub fn least() -> usize {
     *LEAST.get_or_init(|| number(launch::ENV_LEAST).map_or(launch::LEAST, |n| n as usize))
 }
 
-/// The budget, bytes; `None`: there is no limit.
-pub fn budget() -> Option<u64> {
-    let limits = [launch::ENV_MAX, launch::ENV_HIGH].map(number);
-    limits.into_iter().flatten().min()
-}
-
 /// The pager of this process.
 pub fn open() -> Result<Pager, PagerError> {
     let mut options = PagerOptions::new();

@@ -4,8 +4,8 @@
 //! What is resident is the kernel's to say (`smaps`); why it is outside is noted where a mapping is
 //! left to the kernel (`ranges`). A thread (`watcher`) brings both together when what is resident
 //! has changed, and at the end. Not counted is what any process has: code, stacks of ordinary
-//! depth, the pager itself. Nothing is said of less than 4 MiB, or of an eighth of the budget if
-//! that is less, but for 2 MiB: variables of libraries.
+//! depth, the pager itself. Nothing is said of 6 MiB: variables of libraries, and what malloc had
+//! before this library was there, come to 4 in an interpreter.
 
 mod children;
 mod figures;
@@ -41,23 +41,16 @@ static SAID: AtomicU64 = AtomicU64::new(0);
 /// The process that has the thread which looks.
 static PID: AtomicU32 = AtomicU32::new(0);
 /// Less than this is not worth saying, bytes.
-static LEAST: AtomicU64 = AtomicU64::new(0);
-
-fn least(budget: Option<u64>) -> u64 {
-    const MIB: u64 = 1 << 20;
-    budget.map_or(4 * MIB, |budget| (budget / 8).clamp(2 * MIB, 4 * MIB))
-}
+const LEAST: u64 = 6 << 20;
 
 /// Starts to look. What the pager maps from now on is told from the program's.
 pub fn start() {
     own::on_map(|range, mapped| if mapped { note_own(&range) } else { RANGES.forget(&range) });
-    let least = least(settings::budget());
     PID.store(std::process::id(), Ordering::Release);
-    LEAST.store(least, Ordering::Release);
     // A process without a heap has no thread of the pager's until it maps a file: some calls, of
     // those that give up rights for one, are refused where there are several.
     if settings::fork().is_some() || strict::is_asked_for() {
-        watcher::start(&RANGES, least);
+        watcher::start(&RANGES, LEAST);
     }
     mglru_pager::tell_unmanaged(|| {
         watcher::ask(&RANGES, true);
@@ -147,7 +140,7 @@ pub fn say_at_end() {
     if said == 0 || all > said + said / 16 + (1 << 20) {
         let mut line = Line::new();
         // It has room for every reason.
-        let _ = line::at_end(&mut line, &peak, LEAST.load(Ordering::Acquire));
+        let _ = line::at_end(&mut line, &peak, LEAST);
         line::say(&line);
     }
 }
@@ -157,16 +150,4 @@ pub fn say_at_end() {
 fn is_orphan() -> bool {
     // SAFETY: takes nothing.
     memory::in_child() && PARENT.load(Ordering::Acquire) != unsafe { libc::getppid() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_eighth_of_the_budget_is_worth_saying_within_bounds() {
-        let mib = |budget: u64| least(Some(budget << 20)) >> 20;
-        assert_eq!([4, 16, 24, 32, 1024].map(mib), [2, 2, 3, 4, 4]);
-        assert_eq!(least(None), 4 << 20);
-    }
 }
