@@ -84,8 +84,9 @@ pub const CAUSES: &[Cause] = &[
     Cause { kernel: "7.3", jobs: &[""], mglru: Some(true), says: NOT_THE_SERIES },
 ];
 
-/// What `after` lacks of the releases that have the series.
-const NOT_THE_SERIES: &str = "`after` is 7.1 and the series of 2026. 7.2 and 7.3 also place pages in other generations: \
+/// Says what `after` lacks of the releases that have the series.
+const NOT_THE_SERIES: &str = "\
+    `after` is 7.1 and the series of 2026. 7.2 and 7.3 also place pages in other generations: \
      what was read enters the second oldest, not the oldest, and the fault that brings a page is \
      its first touch, so that the first harvest moves it to the youngest. 7.2 drops nodes of \
      shadows besides, so that refaults are not misses. No variant has these rules yet";

@@ -35,26 +35,22 @@ fn version_table(release: &Release) -> String {
 
 /// Errors by counter: of all runs, and of those with the LRU on and off.
 fn summary(verdicts: &Verdicts) -> String {
-    let mut out = format!(
-        "{:<28}{:>8}{:>9}{:>6}{:>10}{:>9}{:>6}{:>10}{:>9}{:>6}\n",
-        "counter", "median", "p90", "n", "on median", "p90", "n", "off median", "p90", "n"
-    );
-    for (counter, s) in &verdicts.summary {
-        let mut row = format!("{counter:<28}");
-        let cells = |s: Option<&Summary>| match s {
-            Some(s) => {
-                let (median, p90) = (percent(s.median_abs_rel_error), percent(s.p90_abs_rel_error));
-                format!("{median:>10}{p90:>9}{:>6}", s.n)
-            }
-            None => format!("{:>10}{:>9}{:>6}", "-", "-", 0),
-        };
-        row += cells(Some(s)).get(2..).unwrap_or_default();
-        for lru in [true, false] {
-            row += &cells(verdicts.with_lru(lru).get(counter));
-        }
-        out += &(row + "\n");
+    let mut out = format!("{:<26}", "counter");
+    for head in ["median", "on: median", "off: median"] {
+        let _ = write!(out, "{head:>12}{:>9}{:>6}", "p90", "n");
     }
-    out
+    let lrus = [true, false].map(|on| verdicts.with_lru(on));
+    for (counter, all) in &verdicts.summary {
+        let _ = write!(out, "\n{counter:<26}{}", cells(Some(all)));
+        lrus.iter().for_each(|lru| out += &cells(lru.get(counter)));
+    }
+    out + "\n"
+}
+
+fn cells(summary: Option<&Summary>) -> String {
+    let percent = |of: fn(&Summary) -> f64| summary.map_or("-".to_string(), |s| percent(of(s)));
+    let (median, p90) = (percent(|s| s.median_abs_rel_error), percent(|s| s.p90_abs_rel_error));
+    format!("{median:>12}{p90:>9}{:>6}", summary.map_or(0, |s| s.n))
 }
 
 fn worst(verdicts: &Verdicts) -> String {

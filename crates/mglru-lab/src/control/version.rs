@@ -39,7 +39,7 @@ pub fn rules(version: &str) -> Result<&'static str, String> {
 pub fn lacks(version: &str) -> Option<&'static str> {
     match numbers(version)[..] {
         [7, 2 | 3, ..] => Some(
-            "`after` is 7.1 and the series of 2026; 7.2 and 7.3 have more rules, and no variant yet",
+            "`after` is 7.1 and the series of 2026; 7.2 and 7.3 have more rules, no variant yet",
         ),
         _ => None,
     }
