@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn reads_are_pages_of_both_and_what_is_not_known_is_absent() {
         let text = "{\"id\":\"a.b.on.s1.r0\",\"exp\":\"a\",\"variant\":\"b\",\"mglru\":1,\
-                    \"seed\":1,\"mem_mb\":64,\"steps\":[{\"vm\":{\"pgpgin\":20}},{\"vm\":{\"pgpgin\":12}}]}";
+                    \"seed\":1,\"mem_mb\":64,\"steps\":[{\"vm\":{\"pgpgin\":20}},\
+                    {\"vm\":{\"pgpgin\":12}}]}";
         let run: Run = serde_json::from_str(text).unwrap();
         let mut record = crate::record::example("k6.12", 1, 1.0);
         record.counters = IndexMap::from([("pgpgin".to_string(), 40)]);
