@@ -15,13 +15,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{checked, raw};
 
-/// Numbers kept for the pager.
-const MOST: usize = 4096;
-/// The first of them, unless the program may use as many: the kernel's table of descriptors is as
-/// long as the highest number in use.
+/// The pager's numbers begin here, or lower: the kernel's table of descriptors is as long as the
+/// highest number in use.
 const HIGH: libc::rlim_t = 1 << 15;
+/// Numbers from the first one on that the pager may have.
+const ROOM: libc::rlim_t = 4096;
+/// All of its numbers are lower.
+const MOST: usize = (HIGH + ROOM) as usize;
 
-/// The first number of the pager's; 0: numbers do not matter here.
+/// The first number that the pager takes, if it may; 0: numbers do not matter here.
 static BASE: AtomicI32 = AtomicI32::new(0);
 static HELD: [Slot; MOST] = [const { Slot::new() }; MOST];
 /// The limit on numbers is raised for a moment by one thread at a time.
@@ -74,14 +76,22 @@ pub fn start() {
 /// Chooses the first number: the program's limit, if that can be exceeded for a moment, else the
 /// upper half below it.
 fn base(now: libc::rlimit) -> RawFd {
-    let (first, room) = (now.rlim_cur.min(HIGH), MOST as libc::rlim_t);
-    let raised = libc::rlimit {
-        rlim_cur: now.rlim_cur.max(first + room),
-        rlim_max: now.rlim_max.max(first + room),
-    };
+    let first = now.rlim_cur.min(HIGH);
+    let raised = raised(now, first);
     let can_rise = limit(Some(&raised)).and_then(|_| limit(Some(&now))).is_ok();
-    let first = if can_rise { first } else { now.rlim_cur / 2 };
+    let first = if can_rise { first } else { half(now) };
     first as RawFd
+}
+
+/// A limit that has room for the pager's numbers from the first one on.
+fn raised(now: libc::rlimit, first: libc::rlim_t) -> libc::rlimit {
+    let most = first + ROOM;
+    libc::rlimit { rlim_cur: now.rlim_cur.max(most), rlim_max: now.rlim_max.max(most) }
+}
+
+/// The first number of the upper half of those that a process may use.
+fn half(now: libc::rlimit) -> libc::rlim_t {
+    (now.rlim_cur / 2).min(HIGH)
 }
 
 /// Reads the limit on numbers, and sets it if it is to change.
@@ -99,9 +109,8 @@ pub fn is_active() -> bool {
 }
 
 fn slot(fd: RawFd) -> Option<&'static Slot> {
-    let base = BASE.load(Ordering::Acquire);
-    let nth = fd.checked_sub(base).filter(|_| base != 0)?;
-    HELD.get(usize::try_from(nth).ok()?)
+    let fd = usize::try_from(fd).ok().filter(|_| is_active())?;
+    HELD.get(fd)
 }
 
 /// Tells whether a number is the pager's.
@@ -146,25 +155,29 @@ pub fn clone(file: &File) -> io::Result<File> {
 
 fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     let base = BASE.load(Ordering::Acquire);
-    let copy = || {
-        // SAFETY: takes numbers; the new descriptor is ours.
-        unsafe {
-            checked(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, base)).map(|fd| OwnedFd::from_raw_fd(fd))
-        }
-    };
-    copy().or_else(|full| {
+    copy(fd, base).or_else(|full| {
         let _alone = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
         let now = limit(None)?;
-        let most = base as libc::rlim_t + MOST as libc::rlim_t;
-        let raised =
-            libc::rlimit { rlim_cur: now.rlim_cur.max(most), rlim_max: now.rlim_max.max(most) };
-        if limit(Some(&raised)).is_err() {
-            return Err(full);
+        if limit(Some(&raised(now, base as libc::rlim_t))).is_err() {
+            // The program lowered its limit since.
+            return if now.rlim_cur > base as libc::rlim_t {
+                Err(full)
+            } else {
+                copy(fd, half(now) as RawFd)
+            };
         }
-        let copied = copy();
+        let copied = copy(fd, base);
         limit(Some(&now))?;
         copied
     })
+}
+
+/// Duplicates a descriptor at the first free number from one on.
+fn copy(fd: RawFd, from: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers; the new descriptor is ours.
+    unsafe {
+        checked(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, from)).map(|fd| OwnedFd::from_raw_fd(fd))
+    }
 }
 
 /// The pager is about to close a number. False: it is the program's by now, and must stay open.
@@ -191,10 +204,9 @@ pub fn check(fd: BorrowedFd<'_>) {
 }
 
 /// Calls `each` with the numbers of the pager's between two, in order, without allocating.
-pub fn each_within(first: u32, last: u32, mut each: impl FnMut(u32)) {
-    let base = BASE.load(Ordering::Acquire) as u32;
-    let held = (0..MOST as u32).filter(|&nth| HELD[nth as usize].get().is_some());
-    held.map(|nth| base + nth).filter(|fd| (first..=last).contains(fd)).for_each(&mut each);
+pub fn each_within(first: u32, last: u32, each: impl FnMut(u32)) {
+    let last = last.min(MOST as u32 - 1);
+    (first..=last).filter(|&fd| HELD[fd as usize].get().is_some()).for_each(each);
 }
 
 /// Tells whether standard error is what the program was started with: a file that the program put

@@ -136,7 +136,7 @@ fn a_program_does_what_it_likes_with_its_descriptors() {
     let Some(program) = Program::build("descriptors") else { return };
     let ways = ["dup2 3", "dup2 9", "dup2 13", "dup3 7", "dup2 200", "dup2 1000"];
     let all = ["close all", "close twice the limit", "close_range", "closefrom", "replace all"];
-    for way in ways.into_iter().chain(all).chain(["stderr", "as they are"]) {
+    for way in ways.into_iter().chain(all).chain(["stderr", "lower the limit", "as they are"]) {
         let plain = run(&mut program.plain(way));
         let faults = if way.starts_with("dup2") { "sigbus" } else { "thread" };
         let output = run(&mut program.managed(way, faults));
