@@ -171,6 +171,15 @@ impl Launch {
     }
 }
 
+/// Tells how large a swap file may be in a folder, bytes: what the file system has room for, and
+/// what a file of this process may have.
+///
+/// # Errors
+/// Files cannot be made there.
+pub fn swap_room(folder: &Path) -> io::Result<u64> {
+    swap::room(folder)
+}
+
 fn find(program: &str) -> Result<PathBuf, LaunchError> {
     let not_found = || LaunchError::NotFound(program.into());
     if program.contains('/') {

@@ -26,7 +26,7 @@ use crate::sys::{PAGE, courtesy, raw};
 
 mod file;
 use file::LazyFile;
-pub use file::{SwapFile, check};
+pub use file::{SwapFile, check, room};
 
 /// What swap there is.
 #[derive(Clone, Debug, Default)]

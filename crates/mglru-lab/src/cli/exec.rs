@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use mglru_pager::launch::{Launch, malloc};
+use mglru_pager::launch::{Launch, malloc, swap_room};
 use mglru_pager::{FaultEngine, ForkPolicy};
 use mglru_sim::spec::Size;
 
@@ -47,9 +47,10 @@ pub(super) struct Args {
     /// how much and why; mapped files do not count). It looks 20 times a second
     #[arg(long)]
     strict: bool,
-    /// Swap file for the heap, behind a quarter of the budget of compressed memory
-    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
-    swap: Size,
+    /// Swap file for the heap, behind a quarter of the budget of compressed memory [default: 4GiB,
+    /// or seven eighths of what there is room for]
+    #[arg(long, value_name = "SIZE")]
+    swap: Option<Size>,
     /// Where the swap file is made
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     swap_dir: PathBuf,
@@ -102,11 +103,28 @@ impl Args {
                 .filter(|_| !self.no_heap && (self.max.is_some() || self.high.is_some())),
             faults,
             shared_files: self.manage_shared_files,
-            swap: Some(self.swap.0),
+            swap: Some(self.swap()),
             swap_dir: Some(self.swap_dir.clone()),
             control: Some(steer::prefix()),
             strict: self.strict,
         }
+    }
+
+    /// The size of the swap file, bytes. A host with little room runs the program all the same,
+    /// unless a size was asked for.
+    fn swap(&self) -> u64 {
+        const SWAP: u64 = 4 << 30;
+        if let Some(Size(bytes)) = self.swap {
+            return bytes;
+        }
+        // What is wrong with the folder is said where it is checked.
+        let room = swap_room(&self.swap_dir).map_or(SWAP, |room| room - room / 8);
+        let bytes = SWAP.min(room) & !4095;
+        if bytes < SWAP {
+            let (folder, mib) = (self.swap_dir.display(), bytes >> 20);
+            eprintln!("mglru exec: the swap file has {mib} MiB: no room for 4 GiB in {folder}");
+        }
+        bytes
     }
 
     /// What is to be served from outside, as commands of `mglru ctl`.

@@ -99,6 +99,12 @@ pub fn check(folder: &Path, bytes: u64) -> io::Result<()> {
     direct::reserve(&file, bytes.min(PAGE as u64))
 }
 
+/// Tells how large a swap file may be in a folder, bytes.
+pub fn room(folder: &Path) -> io::Result<u64> {
+    let room = direct::unnamed(folder).and_then(|file| direct::room(&file))?;
+    Ok(room.min(raw::longest_file()))
+}
+
 /// Pages that a file of so many bytes has room for.
 pub fn blocks(bytes: u64) -> io::Result<u32> {
     u32::try_from(bytes / PAGE as u64)
