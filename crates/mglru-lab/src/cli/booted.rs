@@ -28,8 +28,8 @@ pub struct Booted {
     /// Words added to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub append: Option<String>,
-    /// Run the guest in virtual time: the same seed gives the same record, byte for byte (backend
-    /// kernel, translated, disks in the guest's memory; `kernel.clock = "virtual"`)
+    /// Run the guest in virtual time, by an instruction clock, so that the host's speed does not
+    /// show (backend kernel, translated, disks in the guest's memory; `kernel.clock = "virtual"`)
     #[arg(long)]
     pub virtual_time: bool,
 }

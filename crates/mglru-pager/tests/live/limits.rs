@@ -124,7 +124,8 @@ fn what_packs_fits_a_lower_memory_max_too() {
     assert!(root.current() > 56 << 20);
     root.write("memory.max", "8M").unwrap();
     let anon = root.stat().unwrap().get("anon").unwrap();
-    assert!(root.current() <= 8 << 20 && anon > 4 << 20, "{} {anon}", root.current());
+    // A pool that kept its old size would leave next to nothing.
+    assert!(root.current() <= 8 << 20 && anon > 3 << 20, "{} {anon}", root.current());
     assert!((0..map.len() / PAGE).all(|n| map[n * PAGE..][..PAGE] == content(n)));
     pager.check().unwrap();
 }

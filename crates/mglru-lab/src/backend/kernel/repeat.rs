@@ -77,13 +77,6 @@ pub fn with_parameters(modules: Vec<String>, disk: Option<MemoryDisk>) -> Vec<St
     modules.into_iter().map(given).collect()
 }
 
-/// True for orders whose runs were seen to repeat. With dm-delay and zram together three different
-/// records came of fifteen runs; why is not known.
-pub fn holds(order: &Order) -> bool {
-    let is_delayed = order.disk.as_ref().is_some_and(|disk| disk.delay_ms.is_some());
-    !(is_delayed && order.zram_bytes > 0)
-}
-
 /// What must be the same for a run to be the same: kernel, guest's files, QEMU and its words.
 ///
 /// # Errors
@@ -148,19 +141,6 @@ mod tests {
         assert_eq!(of("hdd", None, DiskKind::Blk), null(10_000_000, 1));
         assert_eq!(of("delay", Some((0, 1000)), DiskKind::Blk), null(0, MOST_AT_ONCE));
         assert_eq!(of("ram", None, DiskKind::Pmem), ("/dev/ram0".to_string(), None));
-    }
-
-    #[test]
-    fn a_delayed_disk_beside_zram_is_not_said_to_repeat() {
-        let delayed = Disk {
-            device: String::new(),
-            read_ahead_kb: 128,
-            delay_ms: Some((0, 1000)),
-            made: None,
-        };
-        let order = Order { disk: Some(delayed), ..Order::default() };
-        assert!(holds(&order) && holds(&Order { zram_bytes: 1, ..Order::default() }));
-        assert!(!holds(&Order { zram_bytes: 1, ..order }));
     }
 
     #[test]
