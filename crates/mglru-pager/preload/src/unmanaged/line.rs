@@ -94,7 +94,7 @@ impl Write for Line {
 /// Writes a line to standard error, past the functions that this library stands in for.
 pub fn say(line: &Line) {
     let text = line.text();
-    if !text.is_empty() {
+    if !text.is_empty() && mglru_pager::held::is_stderr() {
         let (start, len) = (text.as_ptr(), text.len());
         // SAFETY: the bytes are as many as it says. Nobody is left to tell of a failure.
         unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, start, len) };
