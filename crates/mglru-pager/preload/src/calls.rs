@@ -18,7 +18,7 @@ use crate::table::{self, Mapped, any, any_at, say, table};
 use crate::{fork, heap, limits, locks, places, settings, unmanaged};
 
 /// More is in no address space: the kernel says so.
-const MOST: usize = 1 << 47;
+pub const MOST: usize = 1 << 47;
 
 pub fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.

@@ -37,7 +37,8 @@ impl Ask {
         let same = !self.has(libc::MREMAP_DONTUNMAP) || self.old.len() == self.len;
         let known = self.flags & !KNOWN == 0 && (may_move || !moves) && same;
         let aligned = self.old.start % PAGE == 0 && self.to.is_none_or(|to| to % PAGE == 0);
-        known && aligned && !self.old.is_empty() && self.len > 0 && !self.overlaps()
+        let fits = (1..=calls::MOST).contains(&self.len);
+        known && aligned && !self.old.is_empty() && fits && !self.overlaps()
     }
 
     fn overlaps(&self) -> bool {

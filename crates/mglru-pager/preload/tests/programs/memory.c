@@ -194,6 +194,8 @@ static void refused_moves(void) {
     SAY(mremap(p + 1, PAGE, PAGE, MREMAP_MAYMOVE, 0));
     SAY(mremap(p, 0, PAGE, MREMAP_MAYMOVE, 0));
     SAY(mremap(p, PAGE, 0, MREMAP_MAYMOVE, 0));
+    SAY(mremap(p, PAGE, (size_t)-PAGE, MREMAP_MAYMOVE, 0));
+    SAY(mremap(p, PAGE, 1UL << 48, MREMAP_MAYMOVE, 0));
     SAY(mremap(p, PAGE, PAGE, MREMAP_FIXED, q));
     SAY(mremap(p, PAGE, PAGE, 8, q));
     SAY(mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, q + 1));
