@@ -105,7 +105,7 @@ execs! {
 fn kills_us(pid: libc::pid_t, signal: c_int) -> bool {
     // SAFETY: returns numbers.
     let (me, group) = unsafe { (libc::getpid(), libc::getpgrp()) };
-    signal == libc::SIGKILL && [me, 0, -1, -group].contains(&pid)
+    signal == libc::SIGKILL && [me, 0, -group].contains(&pid)
 }
 
 /// Stands in for kill(2).
