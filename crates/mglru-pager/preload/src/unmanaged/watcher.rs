@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use mglru_pager::own;
+
 use super::children::{self, Pids};
 use super::figures::{Figures, Shown};
 use super::judge::Judge;
@@ -73,7 +75,7 @@ pub fn ask(ranges: &Ranges, exactly: bool) {
     }
     EXACTLY.fetch_or(exactly, Ordering::AcqRel);
     let turn = ASKED.fetch_add(1, Ordering::AcqRel) + 1;
-    wake(&ASKED);
+    own::wake_all(&ASKED);
     let until = Instant::now() + PATIENCE;
     loop {
         let done = DONE.load(Ordering::Acquire);
@@ -81,22 +83,8 @@ pub fn ask(ranges: &Ranges, exactly: bool) {
         if done.wrapping_sub(turn) as i32 >= 0 || left.is_zero() {
             return;
         }
-        wait(&DONE, done, left);
+        own::wait(&DONE, done, left);
     }
-}
-
-fn wait(on: &AtomicU32, value: u32, at_most: Duration) {
-    let (seconds, nanos) = (at_most.as_secs() as i64, i64::from(at_most.subsec_nanos()));
-    let at_most = libc::timespec { tv_sec: seconds, tv_nsec: nanos };
-    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word and the time outlive the call.
-    unsafe { libc::syscall(libc::SYS_futex, on.as_ptr(), wait, value, &raw const at_most) };
-}
-
-fn wake(on: &AtomicU32) {
-    let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word is static.
-    unsafe { libc::syscall(libc::SYS_futex, on.as_ptr(), wake, i32::MAX) };
 }
 
 /// Something that one thread waits for and another says, once.
@@ -113,7 +101,7 @@ impl<T: Copy> Signal<T> {
     pub fn ring(&self, what: T) {
         let _ = self.said.set(what);
         self.rung.store(1, Ordering::Release);
-        wake(&self.rung);
+        own::wake_all(&self.rung);
     }
 
     pub fn wait(&self) -> T {
@@ -121,7 +109,7 @@ impl<T: Copy> Signal<T> {
             if let Some(said) = self.said.get() {
                 return *said;
             }
-            wait(&self.rung, 0, Duration::from_secs(3600));
+            own::wait(&self.rung, 0, Duration::from_secs(3600));
         }
     }
 }
@@ -159,8 +147,8 @@ impl Watcher {
                 strict.judge(&NOW.get(), self.least, &mut self.pids);
             }
             DONE.store(asked, Ordering::Release);
-            wake(&DONE);
-            wait(&ASKED, asked, every);
+            own::wake_all(&DONE);
+            own::wait(&ASKED, asked, every);
         }
     }
 
