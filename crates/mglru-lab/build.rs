@@ -1,7 +1,9 @@
-//! A hash of the model's source, so that records of another model are told apart from this one's.
+//! Hashes the model's source, so that records of another model are told apart from this one's, and
+//! compiles the library that QEMU loads, which the program carries.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 /// Crates that decide what a replay comes to.
@@ -16,6 +18,20 @@ fn main() {
         add(&source, &mut hasher);
     }
     println!("cargo::rustc-env=MGLRU_MODEL={:016x}", hasher.finish());
+    println!("cargo::rerun-if-changed={}", own.join("qemu").display());
+    compile(&own.join("qemu/lib.rs"));
+}
+
+/// Compiles the library for QEMU to `libmglru_qemu.so` in the folder for what is built.
+fn compile(source: &Path) {
+    let given = |name| env::var_os(name).expect("cargo sets it");
+    let library = PathBuf::from(given("OUT_DIR")).join("libmglru_qemu.so");
+    let mut rustc = Command::new(given("RUSTC"));
+    rustc.args(["--crate-name", "mglru_qemu", "--crate-type", "cdylib", "--edition", "2024"]);
+    rustc.args(["-C", "opt-level=3", "-C", "panic=abort", "-C", "strip=symbols"]);
+    rustc.arg("--target").arg(given("TARGET")).arg("-o").arg(library).arg(source);
+    let status = rustc.status().expect("rustc can be started");
+    assert!(status.success(), "{}: {status}", source.display());
 }
 
 /// Files below a folder, in the order of their names.

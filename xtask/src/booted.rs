@@ -22,6 +22,7 @@ memory = "2GiB"
 cpus = 2
 
 [kernel]
+clock = "host"
 programs = ["PROGRAM"]
 disk_room = "1GiB"
 timeout_s = 900

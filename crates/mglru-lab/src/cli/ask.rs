@@ -127,7 +127,7 @@ impl Asked {
         }
         if booted && asked != "kernel" {
             return Err(Error::Request(format!(
-                "--backend {asked}: --kernel, --modules, --append and --virtual-time go with \
+                "--backend {asked}: --kernel, --modules, --append and --host-time go with \
                  --backend kernel"
             )));
         }
@@ -147,7 +147,7 @@ impl Asked {
         self.scale.iter().for_each(|s| option("scale", s.to_string()));
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
         self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
-        words.extend(self.booted.virtual_time.then(|| "--virtual-time".to_string()));
+        words.extend(self.booted.host_time.then(|| "--host-time".to_string()));
         words.join(" ")
     }
 }

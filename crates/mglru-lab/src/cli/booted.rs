@@ -28,10 +28,11 @@ pub struct Booted {
     /// Words added to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub append: Option<String>,
-    /// Run the guest in virtual time, by an instruction clock, so that the host's speed does not
-    /// show (backend kernel, translated, disks in the guest's memory; `kernel.clock = "virtual"`)
+    /// Run the guest by the host's clock, with KVM where it works and disks of the host: such runs
+    /// do not repeat. By default it runs in virtual time, by an instruction clock, with disks in
+    /// the guest's memory, and repeats to the byte (`kernel.clock`)
     #[arg(long)]
-    pub virtual_time: bool,
+    pub host_time: bool,
 }
 
 /// A kernel's file, with a name where it is one of several.
@@ -64,7 +65,7 @@ impl FromStr for KernelName {
 impl Booted {
     /// No option was given.
     pub(super) fn is_empty(&self) -> bool {
-        let words = self.modules.is_some() || self.append.is_some() || self.virtual_time;
+        let words = self.modules.is_some() || self.append.is_some() || self.host_time;
         self.kernels.is_empty() && !words
     }
 
@@ -78,7 +79,7 @@ impl Booted {
         let image = unnamed.map(|kernel| set("image", kernel.image.clone()));
         let modules = self.modules.iter().map(|dir| set("modules", dir.display().to_string()));
         let append = self.append.iter().map(|a| set("append", a.clone()));
-        let clock = self.virtual_time.then(|| set("clock", "virtual".to_string()));
+        let clock = self.host_time.then(|| set("clock", "host".to_string()));
         image.chain(modules).chain(append).chain(clock).collect()
     }
 

@@ -50,7 +50,7 @@ fn options_about_kernels_are_checked_before_anything_runs() {
         ("--kernel a --kernel b", "--kernel: several kernels need names"),
         (
             "--kernel a --backend sim",
-            "--backend sim: --kernel, --modules, --append and --virtual-time go with",
+            "--backend sim: --kernel, --modules, --append and --host-time go with",
         ),
         ("--kernel =x", "invalid value '=x' for '--kernel"),
         ("--backend kernel --variant before", "booted.toml: variant = before: a booted kernel"),

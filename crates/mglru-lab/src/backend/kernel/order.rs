@@ -16,7 +16,7 @@ use mglru_sim::swap::SwapKind;
 use mglru_workload::Layout;
 use mglru_workload::op::{Knob, TaskSpec};
 
-use super::spec::{Clock, DiskKind, KernelSpec, Switches};
+use super::spec::{DiskKind, KernelSpec, Switches};
 use super::{repeat, scratch};
 use crate::error::KeyError;
 
@@ -75,9 +75,9 @@ fn disk(machine: &MachineSpec, spec: &KernelSpec) -> Disk {
         delay_ms: delayed.then_some((read / DELAY_NS, write / DELAY_NS)),
         made: None,
     };
-    match spec.clock {
-        Clock::Host => disk,
-        Clock::Virtual => repeat::disk(disk, &machine.device, disk_kind(machine, spec)),
+    match spec.is_virtual() {
+        false => disk,
+        true => repeat::disk(disk, &machine.device, disk_kind(machine, spec)),
     }
 }
 

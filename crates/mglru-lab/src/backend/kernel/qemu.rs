@@ -18,6 +18,9 @@ const COMMAND_LINE: &str = concat!(
     "mitigations=off random.trust_cpu=on psi=1"
 );
 
+/// Fixes what QEMU itself takes from the host's clock (`qemu/clock.rs`).
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmglru_qemu.so"));
+
 /// Bytes that the guest's reports may run ahead of their reader.
 const PIPE: usize = 1 << 20;
 
@@ -53,13 +56,14 @@ impl Machine<'_> {
         let qemu = programs::find(PROGRAM)?;
         let mut command = dying_with_us(&qemu);
         command.args(self.args()).arg("-serial").arg(file(console)).args(["-serial", "stdio"]);
+        let library = self.virtual_time.map(|_| preload(&mut command)).transpose()?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("{}: {e}", qemu.display()))?;
         if let Some(out) = child.stdout.as_ref() {
             // A port whose reader is late would make the guest wait.
             let _ = rustix::pipe::fcntl_setpipe_size(out, PIPE);
         }
-        Ok(Qemu(child))
+        Ok(Qemu(child, library))
     }
 
     /// The words that make the machine what it is: without paths, which differ from run to run.
@@ -148,8 +152,15 @@ fn dying_with_us(program: &PathBuf) -> Command {
     }
 }
 
-/// The running process; it does not outlive this value.
-pub struct Qemu(pub Child);
+/// Has QEMU load our library before all others; it lives as long as what is returned.
+fn preload(command: &mut Command) -> Result<Scratch, String> {
+    let library = Scratch::executable(LIBRARY)?;
+    command.env("LD_PRELOAD", library.path());
+    Ok(library)
+}
+
+/// The running process, which does not outlive this value, and the library it loaded.
+pub struct Qemu(pub Child, #[expect(dead_code, reason = "keeps the file")] Option<Scratch>);
 
 impl Drop for Qemu {
     fn drop(&mut self) {

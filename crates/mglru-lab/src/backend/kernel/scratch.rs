@@ -24,6 +24,17 @@ impl Scratch {
         file.map(Self).map_err(|e| format!("{}: {e}", std::env::temp_dir().display()))
     }
 
+    /// Holding a program's code, in memory: a folder for temporary files may forbid to run it.
+    ///
+    /// # Errors
+    /// When the kernel gives no such file.
+    pub fn executable(code: &[u8]) -> Result<Self, String> {
+        let file = rustix::fs::memfd_create("mglru", rustix::fs::MemfdFlags::CLOEXEC);
+        let file = file.map_err(std::io::Error::from).map(File::from);
+        let file = file.and_then(|mut file| file.write_all(code).map(|()| file));
+        file.map(Self).map_err(|e| format!("a file in memory: {e}"))
+    }
+
     /// An empty ext4 with room for `bytes`, and its size. It takes no space until it is written.
     ///
     /// # Errors

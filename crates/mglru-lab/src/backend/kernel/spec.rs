@@ -42,11 +42,10 @@ pub enum Accelerator {
 }
 
 /// Whose clock the guest runs by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// The host's.
-    #[default]
     Host,
     /// Its own: a fixed time for each instruction, so that a run can be repeated to the byte.
     Virtual,
@@ -74,8 +73,8 @@ pub struct KernelSpec {
     pub append: String,
     /// How the guest's code is run.
     pub accel: Accelerator,
-    /// Whose clock it runs by.
-    pub clock: Clock,
+    /// Whose clock it runs by; none: its own, unless KVM is asked for, which counts nothing.
+    pub clock: Option<Clock>,
     /// Memory of the guest; none: `machine.memory`.
     pub memory: Option<Size>,
     /// Processors of the guest; none: `machine.cpus`.
@@ -105,7 +104,7 @@ impl Default for KernelSpec {
             modules: None,
             append: String::new(),
             accel: Accelerator::Auto,
-            clock: Clock::Host,
+            clock: None,
             memory: None,
             cpus: None,
             disk: None,
@@ -117,6 +116,14 @@ impl Default for KernelSpec {
             sample_ms: 500,
             timeout_s: 1800,
         }
+    }
+}
+
+impl KernelSpec {
+    /// Whether the guest runs by its own clock.
+    pub fn is_virtual(&self) -> bool {
+        let unsaid = self.accel != Accelerator::Kvm;
+        self.clock.map_or(unsaid, |clock| clock == Clock::Virtual)
     }
 }
 
@@ -196,7 +203,7 @@ fn check(spec: &KernelSpec) -> Result<(), KeyError> {
     range("timeout_s", spec.timeout_s, 1, 7 * 86_400)?;
     range("disk_room", spec.disk_room.0, 16 << 20, 1 << 44)?;
     match (spec.clock, spec.accel) {
-        (Clock::Virtual, Accelerator::Kvm) => {
+        (Some(Clock::Virtual), Accelerator::Kvm) => {
             let problem = "virtual time counts instructions, which KVM does not (take auto or tcg)";
             Err(KeyError::value("kernel.accel", "kvm", problem))
         }
@@ -220,6 +227,16 @@ mod tests {
         let (spec, switches) = read(&table, &variant).unwrap();
         assert_eq!((spec.image, spec.append), (Some("b".into()), "quiet".to_string()));
         assert_eq!((switches.lru_gen, switches.swappiness), (0, Some(10)));
+    }
+
+    #[test]
+    fn a_guest_repeats_unless_the_hosts_clock_is_asked_for() {
+        let of = |table: &str| {
+            let (table, plain) = (table.parse().unwrap(), Variant::named("k6.12"));
+            read(&table, &plain).unwrap().0.is_virtual()
+        };
+        assert!(of("") && of("accel = \"tcg\"") && of("clock = \"virtual\""));
+        assert!(!of("accel = \"kvm\"") && !of("clock = \"host\""));
     }
 
     #[test]

@@ -73,6 +73,12 @@ pub fn listen(
     heard.and_then(|()| finished(told, &messages, &complaint))
 }
 
+/// The loader goes on without a library that it cannot load, but then nothing repeats.
+fn preloaded(complaint: &str) -> Result<(), String> {
+    let line = complaint.lines().find(|line| line.contains("cannot be preloaded"));
+    line.map_or(Ok(()), |line| Err(format!("virtual time: QEMU cannot load the clock: {line}")))
+}
+
 fn lines(out: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -142,6 +148,7 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
 }
 
 fn finished(mut told: Told, messages: &str, complaint: &str) -> Result<Told, String> {
+    preloaded(complaint)?;
     let panicked = messages.lines().find(|line| line.contains("Kernel panic - ")).map(plain);
     told.killed = oom::killed(messages);
     match panicked {

@@ -1,0 +1,4 @@
+//! A library that QEMU loads when it runs a guest in virtual time. The build script compiles it on
+//! its own and the program carries it, so that nothing more has to be installed.
+
+mod clock;
