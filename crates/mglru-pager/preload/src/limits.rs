@@ -102,12 +102,18 @@ impl Before {
 /// A forked child lacks so much of what its parent set aside.
 pub fn lack(bytes: usize) {
     for (own, (resource, _)) in OWN.iter().zip(COUNTED) {
-        own.fetch_sub(bytes as u64, Ordering::AcqRel);
+        take_from(own, bytes as u64);
         let limit = ask(0, resource, None).ok();
         if let Some(limit) = limit.filter(|limit| limit.rlim_cur != libc::RLIM_INFINITY) {
             let _ = ask(0, resource, Some(&lowered(limit, bytes as u64)));
         }
     }
+}
+
+/// Counts so many bytes less. What was set aside while nothing was limited was not counted.
+fn take_from(own: &AtomicU64, bytes: u64) {
+    let less = |own: u64| Some(own.saturating_sub(bytes));
+    let _ = own.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
 }
 
 /// Would more memory be over a limit? What the heap maps lies in what it set aside: the kernel
@@ -225,6 +231,15 @@ pub fn of_file(bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_that_lacks_more_than_was_counted_has_nothing() {
+        let own = AtomicU64::new(5);
+        take_from(&own, 3);
+        assert_eq!(own.load(Ordering::Relaxed), 2);
+        take_from(&own, 3);
+        assert_eq!(own.load(Ordering::Relaxed), 0);
+    }
 
     #[test]
     fn a_limit_is_shifted_and_none_stays_none() {

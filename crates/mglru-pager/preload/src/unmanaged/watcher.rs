@@ -215,7 +215,7 @@ fn look(ranges: &Ranges, pids: &mut Pids, stacks: &mut [usize]) {
 /// In a forked child whose parent has ended: all that is its own.
 pub fn look_as_orphan() {
     let (mut judge, mut figures) = (children::Judge::default(), Figures::default());
-    smaps::areas(&Path::new(format_args!("/proc/self/smaps")), |area| judge.take(area));
+    smaps::areas(&Path::new(format_args!("/proc/thread-self/smaps")), |area| judge.take(area));
     judge.add_to(&mut figures);
     NOW.set(&figures);
     PEAK.set(&figures);
