@@ -110,7 +110,7 @@ cases! { memory:
 }
 
 cases! { locks: within }
-cases! { last: others_work other_exits alone by_c11 in_a_child }
+cases! { last: others_work other_exits alone by_c11 in_a_child in_a_late_child }
 cases! { limits: set_later set_before_exec }
 
 /// Under the library a case says these things of itself, each once.
