@@ -8,7 +8,7 @@ use mglru_pager::{Heap, own::as_own};
 use crate::calls::{addresses, at, errno, pages};
 use crate::maps::{self, Part};
 use crate::table::{self, any_at};
-use crate::{calls, heap, limits, unmanaged};
+use crate::{advice, calls, heap, limits, unmanaged};
 
 const PAGE: usize = 4096;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -39,6 +39,15 @@ impl Ask {
         let aligned = self.old.start % PAGE == 0 && self.to.is_none_or(|to| to % PAGE == 0);
         let fits = (1..=calls::MOST).contains(&self.len);
         known && aligned && !self.old.is_empty() && fits && !self.overlaps()
+    }
+
+    /// Where a part of what was is, once all of it is at `to`; `None`: it is cut off. What is new
+    /// at the end is as the last of what was.
+    fn moved(&self, part: &Range<usize>, to: usize) -> Option<Range<usize>> {
+        let is_last = part.end == self.old.end;
+        let end = if is_last { self.len } else { (part.end - self.old.start).min(self.len) };
+        let start = part.start - self.old.start;
+        (start < end).then(|| to + start..to + end)
     }
 
     fn overlaps(&self) -> bool {
@@ -100,7 +109,11 @@ fn of_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         return Err(libc::ENOMEM);
     }
     let stays = !ask.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
-    if stays && (shrink(heap, ask)? || heap.extend(ask.old.clone(), ask.len)) {
+    if stays && shrink(heap, ask)? {
+        return Ok(ask.old.start);
+    }
+    if stays && heap.extend(ask.old.clone(), ask.len) {
+        withhold(heap, ask, ask.old.start);
         return Ok(ask.old.start);
     }
     if !ask.has(libc::MREMAP_MAYMOVE) {
@@ -136,15 +149,22 @@ fn move_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         };
     }
     for part in parts.iter().filter(|part| part.prot != RW) {
-        let (from, end) = (part.range.start, part.range.end.min(kept.end));
-        // What is new at the end is as the last of what was.
-        let end = if part.range.end == ask.old.end { ask.old.start + ask.len } else { end };
-        if from < end {
-            protect(&(to + (from - ask.old.start)..to + (end - ask.old.start)), part.prot);
+        if let Some(range) = ask.moved(&part.range, to) {
+            protect(&range, part.prot);
         }
     }
+    withhold(heap, ask, to);
     leave(heap, ask, &parts)?;
     Ok(to)
+}
+
+/// What was kept from children is so at the new place too.
+fn withhold(heap: &Heap, ask: &Ask, to: usize) {
+    for (part, how) in heap.withheld(&ask.old) {
+        if let Some(range) = ask.moved(&part, to) {
+            advice::withhold(heap, &range, how);
+        }
+    }
 }
 
 /// The old place is given up, or reads as zeros.

@@ -104,6 +104,7 @@ macro_rules! cases {
 cases! { memory:
     protected_memory protected_shared_memory
     wipe_on_fork wipe_in_a_child no_fork
+    moves_keep_from_children
     move_to_a_place move_and_keep move_in_and_out moves_keep_protection refused_moves
     at_a_free_place
     refused_advice dropped guards private_files
