@@ -25,11 +25,7 @@ fn own_of(resource: c_uint) -> u64 {
 
 /// Asks the kernel for a limit, and sets another one.
 fn ask(pid: pid_t, resource: c_uint, new: Option<&rlimit>) -> Result<rlimit, c_int> {
-    let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
-    let new = new.map_or(std::ptr::null(), |new| new as *const rlimit);
-    // SAFETY: both are structures of the kind that the call takes.
-    let done = unsafe { libc::syscall(libc::SYS_prlimit64, pid, resource, new, &raw mut old) };
-    if done == 0 { Ok(old) } else { Err(errno()) }
+    own::limit(pid, resource, new).map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 
 /// The same limit with more below it.
@@ -225,7 +221,7 @@ pub fn of_address_space() -> usize {
 
 /// Tells how much of a file of so many bytes this process may make.
 pub fn of_file(bytes: u64) -> u64 {
-    ask(0, libc::RLIMIT_FSIZE, None).map_or(bytes, |limit| limit.rlim_cur.min(bytes))
+    own::longest_file().min(bytes)
 }
 
 #[cfg(test)]

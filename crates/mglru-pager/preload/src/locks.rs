@@ -11,7 +11,7 @@ use mglru_pager::own::as_own;
 use crate::calls::{addresses, at, refused};
 use crate::next::next;
 use crate::table::{any, any_at, say, table};
-use crate::{heap, maps, settings};
+use crate::{heap, maps, settings, unmanaged};
 
 type Lock = unsafe extern "C" fn(*const c_void, size_t) -> c_int;
 type Lock2 = unsafe extern "C" fn(*const c_void, size_t, c_uint) -> c_int;
@@ -131,6 +131,21 @@ fn current() -> Vec<Range<usize>> {
 fn lock_one(range: &Range<usize>, on_fault: c_uint) {
     // SAFETY: no content changes.
     unsafe { libc::syscall(libc::SYS_mlock2, range.start, range.len(), on_fault) };
+}
+
+/// Finds the parts of a range that are locked.
+pub fn within(range: &Range<usize>) -> Vec<Range<usize>> {
+    as_own(|| match maps::used("VmLck:") {
+        0 => Vec::new(),
+        _ => unmanaged::locked_within(range),
+    })
+}
+
+/// Locks a range that locked memory was moved to, if the budget has room.
+pub fn lock_moved(range: &Range<usize>) {
+    if has_room(range.len()) {
+        lock_one(range, 0);
+    }
 }
 
 /// Are new mappings to be the kernel's, because they are to be locked?

@@ -8,7 +8,7 @@ use mglru_pager::{Heap, own::as_own};
 use crate::calls::{addresses, at, errno, pages};
 use crate::maps::{self, Part};
 use crate::table::{self, any_at};
-use crate::{advice, calls, heap, limits, unmanaged};
+use crate::{advice, calls, heap, limits, locks, unmanaged};
 
 const PAGE: usize = 4096;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -114,6 +114,10 @@ fn of_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     }
     if stays && heap.extend(ask.old.clone(), ask.len) {
         withhold(heap, ask, ask.old.start);
+        let last = ask.old.end - PAGE..ask.old.end;
+        if !locks::within(&last).is_empty() {
+            locks::lock_moved(&(ask.old.end..ask.old.start + ask.len));
+        }
         return Ok(ask.old.start);
     }
     if !ask.has(libc::MREMAP_MAYMOVE) {
@@ -154,7 +158,9 @@ fn move_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         }
     }
     withhold(heap, ask, to);
+    let locked = locks::within(&ask.old);
     leave(heap, ask, &parts)?;
+    lock(ask, &locked, to);
     Ok(to)
 }
 
@@ -165,6 +171,11 @@ fn withhold(heap: &Heap, ask: &Ask, to: usize) {
             advice::withhold(heap, &range, how);
         }
     }
+}
+
+/// What was locked is so at the new place too.
+fn lock(ask: &Ask, locked: &[Range<usize>], to: usize) {
+    locked.iter().filter_map(|part| ask.moved(part, to)).for_each(|part| locks::lock_moved(&part));
 }
 
 /// The old place is given up, or reads as zeros.

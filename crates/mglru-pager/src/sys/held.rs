@@ -96,11 +96,7 @@ fn half(now: libc::rlimit) -> libc::rlim_t {
 
 /// Reads the limit on numbers, and sets it if it is to change.
 fn limit(change: Option<&libc::rlimit>) -> io::Result<libc::rlimit> {
-    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let change = change.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: both structures are the kernel's; 0 is this process.
-    let done = unsafe { libc::prlimit(0, libc::RLIMIT_NOFILE, change, &mut now) };
-    checked(done).map(|_| now)
+    raw::limit(0, libc::RLIMIT_NOFILE, change)
 }
 
 /// Tells whether descriptors are kept apart.

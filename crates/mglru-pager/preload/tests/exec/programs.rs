@@ -110,7 +110,7 @@ cases! { memory:
     refused_advice dropped guards private_files
 }
 
-cases! { locks: within }
+cases! { locks: within moved }
 cases! { last: others_work other_exits alone by_c11 in_a_child in_a_late_child }
 cases! { limits: set_later set_before_exec }
 
