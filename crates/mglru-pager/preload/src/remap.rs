@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
 const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
 
-/// What mremap was asked.
+/// The arguments of a call of mremap.
 #[derive(Clone, Debug)]
 struct Ask {
     old: Range<usize>,
@@ -30,7 +30,7 @@ impl Ask {
         self.flags & flag != 0
     }
 
-    /// Whether the kernel would take it, whatever is mapped.
+    /// Tells whether the kernel would take it, whatever is mapped.
     fn is_valid(&self) -> bool {
         let may_move = self.has(libc::MREMAP_MAYMOVE);
         let moves = self.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
@@ -41,8 +41,8 @@ impl Ask {
         known && aligned && !self.old.is_empty() && fits && !self.overlaps()
     }
 
-    /// Where a part of what was is, once all of it is at `to`; `None`: it is cut off. What is new
-    /// at the end is as the last of what was.
+    /// Tells where a part of the old range is once all of it is at `to`; `None`: it is cut off.
+    /// What is new at the end belongs to the last part.
     fn moved(&self, part: &Range<usize>, to: usize) -> Option<Range<usize>> {
         let is_last = part.end == self.old.end;
         let end = if is_last { self.len } else { (part.end - self.old.start).min(self.len) };
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn mremap(
     }
 }
 
-/// What is not managed the kernel moves, be it to where something is.
+/// Has the kernel move what is not managed, be it to where something is.
 unsafe fn by_kernel(ask: &Ask, remap: impl FnOnce() -> libc::c_long) -> *mut c_void {
     let target = ask.to.map(|to| to..to.saturating_add(ask.len));
     heap::bring(&ask.old);
@@ -164,7 +164,7 @@ fn move_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     Ok(to)
 }
 
-/// What was kept from children is so at the new place too.
+/// Keeps from children what was kept from them at the old place.
 fn withhold(heap: &Heap, ask: &Ask, to: usize) {
     for (part, how) in heap.withheld(&ask.old) {
         if let Some(range) = ask.moved(&part, to) {
@@ -173,12 +173,12 @@ fn withhold(heap: &Heap, ask: &Ask, to: usize) {
     }
 }
 
-/// What was locked is so at the new place too.
+/// Locks at the new place what was locked at the old one.
 fn lock(ask: &Ask, locked: &[Range<usize>], to: usize) {
     locked.iter().filter_map(|part| ask.moved(part, to)).for_each(|part| locks::lock_moved(&part));
 }
 
-/// The old place is given up, or reads as zeros.
+/// Gives the old place up, or makes it read as zeros.
 fn leave(heap: &Heap, ask: &Ask, parts: &[Part]) -> Result<(), c_int> {
     if !ask.has(libc::MREMAP_DONTUNMAP) {
         // SAFETY: the program gives it up.
@@ -196,7 +196,7 @@ fn protect(range: &Range<usize>, prot: c_int) {
     unsafe { libc::syscall(libc::SYS_mprotect, range.start, range.len(), prot) };
 }
 
-/// Zeros to be read and written, where the caller says, or where there is room.
+/// Maps zeros to be read and written where the caller says, or where there is room.
 fn place(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     let Some(to) = ask.to else {
         let within = heap.map(ask.len, None).map(|start| start as usize);
@@ -213,7 +213,7 @@ fn place(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     anywhere(Some(to), ask.len)
 }
 
-/// A mapping of the kernel's.
+/// Has the kernel map zeros.
 fn anywhere(to: Option<usize>, len: usize) -> Result<usize, c_int> {
     let fixed = to.map_or(0, |_| libc::MAP_FIXED);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
@@ -223,7 +223,7 @@ fn anywhere(to: Option<usize>, len: usize) -> Result<usize, c_int> {
     if got == -1 { Err(errno()) } else { Ok(got as usize) }
 }
 
-/// A managed file has one place. Of a private mapping another one can be made.
+/// Makes a managed file longer or shorter where it is; a private mapping can also be moved.
 fn of_file(ask: &Ask) -> Option<Result<usize, c_int>> {
     let (stays, start) = (!ask.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP), ask.old.start);
     let resized = at(start as *mut c_void, |managed| {
