@@ -1,8 +1,9 @@
 //! Groups: what of the budget belongs to whom, with cgroup v2's names and meanings.
 
+mod patience;
+
 use std::fs::File;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use mglru::{Counter, MemcgId};
 
@@ -17,6 +18,7 @@ use crate::policy::Policy;
 use crate::policy::report::GroupReport;
 use crate::store::{FileStore, Store};
 use crate::sys::{PAGE, clock};
+use patience::{PATIENCE, wait_while_it_falls};
 
 /// Events by the names that tools know.
 const EVENTS: [(&str, Happened); 10] = [
@@ -38,8 +40,6 @@ const MAPPING: u64 = 1 << 20;
 const TABLES: u64 = 256;
 /// How often room is made for a mapping: faults may take it.
 const TRIES: u32 = 8;
-/// Who lowers a limit waits so long at most: others want to be answered too.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A limit or protection of a group, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,14 +173,11 @@ impl Group {
         Ok(())
     }
 
-    /// Returns when what is in use fits a limit, or no more can go; or after a while.
+    /// Returns when what is in use fits a limit, or no more can go, or long nothing went.
     fn wait_for(&self, limit: Setting) -> Result<(), PagerError> {
         let (reply, answer) = mpsc::sync_channel(1);
         self.ask(move |policy, memcg| policy.request_lowered(memcg, limit, reply))?;
-        match answer.recv_timeout(PATIENCE) {
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err(PagerError::Stopped),
-            Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
-        }
+        wait_while_it_falls(&answer, PATIENCE, || self.current())
     }
 
     /// `memory.swappiness`.

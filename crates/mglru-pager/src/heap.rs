@@ -138,6 +138,11 @@ impl Heap {
         self.children.withheld.set(range, how, withheld);
     }
 
+    /// Finds the parts of a range that are kept from children of forks, and how.
+    pub fn withheld(&self, range: &Range<usize>) -> Vec<(Range<usize>, Withholding)> {
+        self.children.withheld.now().within(range)
+    }
+
     /// Leaves a range to the kernel, which has mapped something else there, until it is unmapped.
     pub fn lend(&self, range: Range<usize>) {
         self.is_new(&range);

@@ -104,7 +104,7 @@ pub struct Launch {
     pub faults: FaultEngine,
     /// Manages shared mappings of files too, which other processes then see late.
     pub shared_files: bool,
-    /// Bytes of the swap file behind the compressed pool, made when the pool is full.
+    /// Bytes of the swap file behind the compressed pool, which takes room when the pool is full.
     pub swap: Option<u64>,
     /// Where the swap file is; /var/tmp unless set.
     pub swap_dir: Option<PathBuf>,

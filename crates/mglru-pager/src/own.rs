@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+pub use crate::sys::raw::{limit, longest_file};
 pub use crate::sys::signal::{wait, wake_all};
 use crate::sys::{signal, tasks, thread};
 

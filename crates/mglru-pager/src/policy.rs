@@ -5,6 +5,7 @@
 //! threads leave events in their arena's inbox and calls in [`Shared`].
 
 mod attach;
+mod by_hand;
 mod change;
 pub mod distance;
 mod entries;

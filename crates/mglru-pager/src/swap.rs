@@ -36,7 +36,7 @@ pub struct SwapOptions {
     /// Bytes the compressed pool may take; it is charged to the groups whose pages it holds.
     pub pool_bytes: u64,
     /// The folder of a file for what finds no room in the pool, and its size in bytes. The file
-    /// has no name, and is made when the first page is to go there.
+    /// has no name, and takes room when the first page is to go there.
     pub file: Option<(std::path::PathBuf, u64)>,
 }
 

@@ -24,6 +24,13 @@ impl Ranges {
     pub fn meet(&self, range: &Range<usize>) -> bool {
         self.0.iter().any(|region| region.free_in(range).next().is_some())
     }
+
+    /// Finds the parts of a range that are kept from children, and how.
+    pub fn within(&self, range: &Range<usize>) -> Vec<(Range<usize>, Withholding)> {
+        let all = [Withholding::Wiped, Withholding::Absent].into_iter();
+        let parts = |how: Withholding| self.0[how as usize].free_in(range).map(move |r| (r, how));
+        all.flat_map(parts).collect()
+    }
 }
 
 /// The ranges as of now. A handler looks while the program forks, when the program's threads can
@@ -84,6 +91,8 @@ mod tests {
         withheld.set(&(0x1000..0x3000), Withholding::Wiped, false);
         assert!(!withheld.now().meet(&(0..0x3000)));
         assert!(withheld.now().meet(&(0x3000..0x4000)));
+        let last = [Withholding::Wiped, Withholding::Absent].map(|how| (0x3000..0x4000, how));
+        assert_eq!(withheld.now().within(&(0..0x8000)), last);
         withheld.forget(&(0x3000..0x5000));
         assert!(!withheld.now().meet(&(0..0x8000)));
     }

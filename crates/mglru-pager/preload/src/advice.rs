@@ -61,6 +61,17 @@ fn of_part(heap: &Heap, part: &Range<usize>, advice: c_int) -> c_int {
     done
 }
 
+/// Keeps a range from children of forks, of a heap or of the kernel's.
+pub fn withhold(heap: &Heap, range: &Range<usize>, how: Withholding) {
+    let advice = match how {
+        Withholding::Wiped => libc::MADV_WIPEONFORK,
+        Withholding::Absent => libc::MADV_DONTFORK,
+    };
+    if kernel(range, advice) == 0 && heap.covers(range) {
+        heap.withhold(range, how, true);
+    }
+}
+
 /// What advice means for a heap. Only dropping content and what concerns children mean anything:
 /// the budget decides what stays. Lazily freed memory would escape it, and is dropped now.
 fn means(advice: c_int) -> Option<c_int> {

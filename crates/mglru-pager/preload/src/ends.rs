@@ -162,7 +162,8 @@ pub unsafe extern "C" fn syscall() {
     )
 }
 
-/// Arguments of a function that takes any number: five in registers, the others in memory.
+/// Lists the arguments of a function that takes any number: five came in registers, the others in
+/// memory.
 ///
 /// # Safety
 /// Both point to as many as the caller gave, the last one null.

@@ -61,7 +61,7 @@ fn catch(signal: c_int) {
     }
 }
 
-/// In a forked child: nothing is managed, and nobody answers.
+/// Stops catching in a forked child: nothing is managed, and no thread answers.
 pub fn abandon() {
     ACTIVE.store(false, Ordering::Release);
 }

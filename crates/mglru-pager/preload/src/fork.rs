@@ -7,6 +7,8 @@ use std::cell::RefCell;
 use std::os::fd::AsRawFd;
 use std::sync::Once;
 
+use mglru_pager::held;
+
 use crate::managed::Managed;
 use crate::table::{Locked, table};
 use crate::{ends, fatal, heap, last, locks, memory, unmanaged};
@@ -38,17 +40,20 @@ extern "C" fn before() {
     table.write_back();
     table.files().iter_mut().for_each(Managed::keep_for_child);
     HELD.with(|held| *held.borrow_mut() = Some(table));
+    held::before_fork();
     memory::hold();
 }
 
 extern "C" fn in_parent() {
     memory::release();
+    held::after_fork();
     let table = HELD.with(|held| held.borrow_mut().take());
     table.into_iter().for_each(|mut table| table.files().iter_mut().for_each(Managed::drop_kept));
 }
 
 extern "C" fn in_child() {
     memory::release_in_child();
+    held::after_fork();
     fatal::abandon();
     ends::note_process();
     unmanaged::in_child();

@@ -69,12 +69,12 @@ pub fn at(address: *mut c_void) -> Option<&'static Heap> {
     heap().filter(|heap| heap.covers(&(start..start)))
 }
 
-/// Is there a heap, whoever asks?
+/// Tells whether there is a heap, whoever asks.
 pub fn exists() -> bool {
     !HEAP.load(Ordering::Acquire).is_null()
 }
 
-/// This process has a heap that is managed.
+/// Tells whether this process has a heap that is managed.
 pub fn is_managed() -> bool {
     heap().is_some()
 }
@@ -108,7 +108,7 @@ pub fn finish_children() {
     }
 }
 
-/// In a child: has all of an inherited range brought here, before its addresses change.
+/// Has all of an inherited range brought to this child before its addresses change.
 pub fn bring(range: &Range<usize>) {
     if is_within(range) && HEAP.load(Ordering::Acquire).is_null() {
         let inherited = own::as_own(|| maps::parts(range)).unwrap_or_default();
@@ -124,17 +124,17 @@ pub fn bring(range: &Range<usize>) {
     }
 }
 
-/// This process has a heap, or its parent had.
+/// Tells whether this process has a heap, or its parent had one.
 pub fn was_managed() -> bool {
     RESERVE.get().is_some()
 }
 
-/// Does a range start where the heap is, or where the parent's was?
+/// Tells whether a range starts where the heap is, or where the parent's was.
 pub fn is_within(range: &Range<usize>) -> bool {
     RESERVE.get().is_some_and(|all| all.contains(&range.start))
 }
 
-/// What there is of a range beside what the pager mapped for itself at the start.
+/// Leaves out of a range what the pager mapped for itself at the start.
 pub fn beside_set_aside(range: Range<usize>) -> Vec<Range<usize>> {
     let mut parts = vec![range];
     for own in SET_ASIDE.get().into_iter().flatten() {
@@ -143,8 +143,8 @@ pub fn beside_set_aside(range: Range<usize>) -> Vec<Range<usize>> {
     parts
 }
 
-/// Is some of a range that starts in the heap not mapped? Where it is free addresses are reserved,
-/// which the kernel takes for a mapping.
+/// Tells whether some of a range that starts in the heap is not mapped: the kernel takes the free
+/// addresses, which are reserved, for a mapping.
 pub fn has_hole(range: &Range<usize>) -> bool {
     let heap = at(range.start as *mut c_void).filter(|_| range.start % 4096 == 0);
     heap.is_some_and(|heap| {
@@ -152,7 +152,7 @@ pub fn has_hole(range: &Range<usize>) -> bool {
     })
 }
 
-/// The kernel mapped something at a range, which may lie in the heap.
+/// Notes that the kernel mapped something at a range, which may lie in the heap.
 pub fn lend(range: &Range<usize>) {
     if let Some(heap) = managed().filter(|heap| heap.covers(range)) {
         heap.lend(range.start..range.end.next_multiple_of(4096));
@@ -198,13 +198,13 @@ fn place(address: *mut c_void, len: usize) -> Option<*mut c_void> {
     heap.map(len, hint).map(|start| start.cast())
 }
 
-/// What of the heap is free the kernel would take for a mapping.
+/// Maps at an address if the heap is free there: the kernel would take its reserve for a mapping.
 fn where_free(address: *mut c_void, len: usize) -> Option<*mut c_void> {
     let end = (address as usize).checked_add(crate::calls::pages(len))?;
     at(address)?.map_at(address as usize..end).then_some(address)
 }
 
-/// What was reserved is opened so, or given up and kept.
+/// Maps over a part of the heap: so a program opens what it reserved, or gives up what it keeps.
 fn over(address: *mut c_void, len: usize) -> Option<*mut c_void> {
     let heap = at(address)?;
     // SAFETY: who maps over a range gives up what is there.

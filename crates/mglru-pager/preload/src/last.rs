@@ -1,20 +1,22 @@
 //! The end of a program whose first thread ends before others. The C library ends the process with
 //! its last thread, for which it takes the pager's as well: they would keep it for ever.
 
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use libc::{c_void, pthread_key_t};
 use mglru_pager::own::{self, as_own};
 
 use crate::table::say;
 
-/// What the first thread has a value of: the C library tells when that thread ends, unless the
+/// The first thread has a value of this key: the C library tells when that thread ends, unless the
 /// process ends with it.
 static KEY: AtomicU32 = AtomicU32::new(pthread_key_t::MAX);
+/// The first thread of this process has ended.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The first thread begins, here or in a forked child.
+/// Notes that the calling thread is the first one, here or in a forked child.
 pub fn first_begins() {
+    HAS_ENDED.store(false, Ordering::Release);
     let mut key = KEY.load(Ordering::Relaxed);
     // SAFETY: the function lives as long as the process; the value means nothing.
     unsafe {
@@ -26,16 +28,16 @@ pub fn first_begins() {
     }
 }
 
-/// Has the process ended, as the C library would, once the program has no threads left.
+/// Ends the process, as the C library would, once the program has no threads left.
 unsafe extern "C" fn first_ends(_: *mut c_void) {
-    static ONCE: Once = Once::new();
+    if HAS_ENDED.swap(true, Ordering::AcqRel) {
+        return;
+    }
     let end = || {
         // SAFETY: the program has no other threads.
         unsafe { libc::exit(0) }
     };
-    ONCE.call_once(|| {
-        if let Err(error) = as_own(|| own::once_alone(end)) {
-            say("the process will not end with its last thread", &error);
-        }
-    });
+    if let Err(error) = as_own(|| own::once_alone(end)) {
+        say("the process will not end with its last thread", &error);
+    }
 }

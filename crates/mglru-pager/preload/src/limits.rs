@@ -10,12 +10,12 @@ use mglru_pager::own::{self, as_own};
 use crate::calls::{errno, refused, set_errno};
 use crate::{heap, maps};
 
-/// What is counted, and what the kernel calls what is used of it.
+/// The kernel counts these; its status names what is used of each.
 const COUNTED: [(c_uint, &str); 2] = [(libc::RLIMIT_AS, "VmSize:"), (libc::RLIMIT_DATA, "VmData:")];
 /// More than what the pager sets aside before the program begins, bytes.
 const ENOUGH: u64 = 1 << 40;
 
-/// What of these is the pager's.
+/// The pager has set aside so much of each, bytes.
 static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 fn own_of(resource: c_uint) -> u64 {
@@ -25,20 +25,16 @@ fn own_of(resource: c_uint) -> u64 {
 
 /// Asks the kernel for a limit, and sets another one.
 fn ask(pid: pid_t, resource: c_uint, new: Option<&rlimit>) -> Result<rlimit, c_int> {
-    let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
-    let new = new.map_or(std::ptr::null(), |new| new as *const rlimit);
-    // SAFETY: both are structures of the kind that the call takes.
-    let done = unsafe { libc::syscall(libc::SYS_prlimit64, pid, resource, new, &raw mut old) };
-    if done == 0 { Ok(old) } else { Err(errno()) }
+    own::limit(pid, resource, new).map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 
-/// The same limit with more below it.
+/// Raises a limit, unless there is none.
 fn raised(limit: rlimit, by: u64) -> rlimit {
     let more = |limit: u64| limit.saturating_add(if limit == libc::RLIM_INFINITY { 0 } else { by });
     rlimit { rlim_cur: more(limit.rlim_cur), rlim_max: more(limit.rlim_max) }
 }
 
-/// The limit that the program knows.
+/// Lowers a limit to what the program knows of it.
 fn lowered(limit: rlimit, by: u64) -> rlimit {
     let less = |limit: u64| limit - if limit == libc::RLIM_INFINITY { 0 } else { by.min(limit) };
     rlimit { rlim_cur: less(limit.rlim_cur), rlim_max: less(limit.rlim_max) }
@@ -99,10 +95,10 @@ impl Before {
     }
 }
 
-/// A forked child lacks so much of what its parent set aside.
+/// Lowers the limits of a forked child, which lacks so much of what its parent set aside.
 pub fn lack(bytes: usize) {
     for (own, (resource, _)) in OWN.iter().zip(COUNTED) {
-        own.fetch_sub(bytes as u64, Ordering::AcqRel);
+        take_from(own, bytes as u64);
         let limit = ask(0, resource, None).ok();
         if let Some(limit) = limit.filter(|limit| limit.rlim_cur != libc::RLIM_INFINITY) {
             let _ = ask(0, resource, Some(&lowered(limit, bytes as u64)));
@@ -110,8 +106,14 @@ pub fn lack(bytes: usize) {
     }
 }
 
-/// Would more memory be over a limit? What the heap maps lies in what it set aside: the kernel
-/// counts it as data, but refuses none.
+/// Counts so many bytes less. What was set aside while nothing was limited was not counted.
+fn take_from(own: &AtomicU64, bytes: u64) {
+    let less = |own: u64| Some(own.saturating_sub(bytes));
+    let _ = own.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+}
+
+/// Tells whether more memory would be over a limit. What the heap maps lies in what it set aside:
+/// the kernel counts it as data, but refuses none.
 pub fn is_over(more: usize, is_data: bool) -> bool {
     let limit = |nth: usize| {
         let own = OWN[nth].load(Ordering::Acquire);
@@ -144,7 +146,8 @@ pub fn exec(exec: impl FnOnce() -> c_int) -> c_int {
     failed
 }
 
-/// Of a process the limit, as that knows it: of this one what is the pager's is not counted.
+/// Tells and changes a limit of a process as that knows it: what the pager set aside in this one is
+/// not counted.
 unsafe fn change(pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int {
     // SAFETY: asks only.
     let is_mine = pid == 0 || pid == unsafe { libc::getpid() };
@@ -219,12 +222,21 @@ pub fn of_address_space() -> usize {
 
 /// Tells how much of a file of so many bytes this process may make.
 pub fn of_file(bytes: u64) -> u64 {
-    ask(0, libc::RLIMIT_FSIZE, None).map_or(bytes, |limit| limit.rlim_cur.min(bytes))
+    own::longest_file().min(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_that_lacks_more_than_was_counted_has_nothing() {
+        let own = AtomicU64::new(5);
+        take_from(&own, 3);
+        assert_eq!(own.load(Ordering::Relaxed), 2);
+        take_from(&own, 3);
+        assert_eq!(own.load(Ordering::Relaxed), 0);
+    }
 
     #[test]
     fn a_limit_is_shifted_and_none_stays_none() {

@@ -11,17 +11,17 @@ use mglru_pager::own::as_own;
 use crate::calls::{addresses, at, refused};
 use crate::next::next;
 use crate::table::{any, any_at, say, table};
-use crate::{heap, maps, settings};
+use crate::{heap, maps, settings, unmanaged};
 
 type Lock = unsafe extern "C" fn(*const c_void, size_t) -> c_int;
 type Lock2 = unsafe extern "C" fn(*const c_void, size_t, c_uint) -> c_int;
 type LockAll = unsafe extern "C" fn(c_int) -> c_int;
 type UnlockAll = unsafe extern "C" fn() -> c_int;
 
-/// What mlockall said of memory that is mapped from then on; 0: nothing.
+/// The flags that mlockall gave for memory that is mapped from then on; 0: none.
 static FUTURE: AtomicI32 = AtomicI32::new(0);
 
-/// Is there room in the budget for so much to be locked? If not, that is said.
+/// Tells whether the budget has room for so much to be locked, and says if it has not.
 fn has_room(len: usize) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let fits = as_own(|| maps::used("VmLck:").saturating_add(len) <= settings::most_locked());
@@ -31,7 +31,7 @@ fn has_room(len: usize) -> bool {
     fits
 }
 
-/// The answer, if the range is managed and the kernel is not to be asked.
+/// Locks a managed range and answers; `None`: the kernel is to be asked.
 fn lock(address: *const c_void, len: size_t) -> Option<c_int> {
     let (address, range) = (address.cast_mut(), addresses(address.cast_mut(), len));
     if heap::has_hole(&range) {
@@ -120,7 +120,7 @@ fn lock_current(flags: c_int) -> Result<(), c_int> {
     Ok(())
 }
 
-/// The program's own mappings, and those of libraries: not what the pager set aside.
+/// Lists the mappings of the program and its libraries, but not what the pager set aside.
 fn current() -> Vec<Range<usize>> {
     let parts = maps::parts(&(0..usize::MAX)).unwrap_or_default();
     let pagers = |part: &maps::Part| part.name.starts_with("/memfd:mglru");
@@ -133,7 +133,22 @@ fn lock_one(range: &Range<usize>, on_fault: c_uint) {
     unsafe { libc::syscall(libc::SYS_mlock2, range.start, range.len(), on_fault) };
 }
 
-/// Are new mappings to be the kernel's, because they are to be locked?
+/// Finds the parts of a range that are locked.
+pub fn within(range: &Range<usize>) -> Vec<Range<usize>> {
+    as_own(|| match maps::used("VmLck:") {
+        0 => Vec::new(),
+        _ => unmanaged::locked_within(range),
+    })
+}
+
+/// Locks a range that locked memory was moved to, if the budget has room.
+pub fn lock_moved(range: &Range<usize>) {
+    if has_room(range.len()) {
+        lock_one(range, 0);
+    }
+}
+
+/// Tells whether new mappings are to be the kernel's because they are to be locked.
 pub fn is_future() -> bool {
     FUTURE.load(Ordering::Acquire) != 0
 }
@@ -147,7 +162,7 @@ pub fn lock_new(range: &Range<usize>) {
     }
 }
 
-/// In a forked child, for which it was not said.
+/// Forgets what mlockall said: it did not say it for a forked child.
 pub fn forget() {
     FUTURE.store(0, Ordering::Release);
 }

@@ -8,13 +8,13 @@ use mglru_pager::{Heap, own::as_own};
 use crate::calls::{addresses, at, errno, pages};
 use crate::maps::{self, Part};
 use crate::table::{self, any_at};
-use crate::{calls, heap, limits, unmanaged};
+use crate::{advice, calls, heap, limits, locks, unmanaged};
 
 const PAGE: usize = 4096;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
 const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
 
-/// What mremap was asked.
+/// The arguments of a call of mremap.
 #[derive(Clone, Debug)]
 struct Ask {
     old: Range<usize>,
@@ -30,7 +30,7 @@ impl Ask {
         self.flags & flag != 0
     }
 
-    /// Whether the kernel would take it, whatever is mapped.
+    /// Tells whether the kernel would take it, whatever is mapped.
     fn is_valid(&self) -> bool {
         let may_move = self.has(libc::MREMAP_MAYMOVE);
         let moves = self.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
@@ -39,6 +39,15 @@ impl Ask {
         let aligned = self.old.start % PAGE == 0 && self.to.is_none_or(|to| to % PAGE == 0);
         let fits = (1..=calls::MOST).contains(&self.len);
         known && aligned && !self.old.is_empty() && fits && !self.overlaps()
+    }
+
+    /// Tells where a part of the old range is once all of it is at `to`; `None`: it is cut off.
+    /// What is new at the end belongs to the last part.
+    fn moved(&self, part: &Range<usize>, to: usize) -> Option<Range<usize>> {
+        let is_last = part.end == self.old.end;
+        let end = if is_last { self.len } else { (part.end - self.old.start).min(self.len) };
+        let start = part.start - self.old.start;
+        (start < end).then(|| to + start..to + end)
     }
 
     fn overlaps(&self) -> bool {
@@ -74,7 +83,7 @@ pub unsafe extern "C" fn mremap(
     }
 }
 
-/// What is not managed the kernel moves, be it to where something is.
+/// Has the kernel move what is not managed, be it to where something is.
 unsafe fn by_kernel(ask: &Ask, remap: impl FnOnce() -> libc::c_long) -> *mut c_void {
     let target = ask.to.map(|to| to..to.saturating_add(ask.len));
     heap::bring(&ask.old);
@@ -100,7 +109,15 @@ fn of_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         return Err(libc::ENOMEM);
     }
     let stays = !ask.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
-    if stays && (shrink(heap, ask)? || heap.extend(ask.old.clone(), ask.len)) {
+    if stays && shrink(heap, ask)? {
+        return Ok(ask.old.start);
+    }
+    if stays && heap.extend(ask.old.clone(), ask.len) {
+        withhold(heap, ask, ask.old.start);
+        let last = ask.old.end - PAGE..ask.old.end;
+        if !locks::within(&last).is_empty() {
+            locks::lock_moved(&(ask.old.end..ask.old.start + ask.len));
+        }
         return Ok(ask.old.start);
     }
     if !ask.has(libc::MREMAP_MAYMOVE) {
@@ -136,18 +153,32 @@ fn move_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         };
     }
     for part in parts.iter().filter(|part| part.prot != RW) {
-        let (from, end) = (part.range.start, part.range.end.min(kept.end));
-        // What is new at the end is as the last of what was.
-        let end = if part.range.end == ask.old.end { ask.old.start + ask.len } else { end };
-        if from < end {
-            protect(&(to + (from - ask.old.start)..to + (end - ask.old.start)), part.prot);
+        if let Some(range) = ask.moved(&part.range, to) {
+            protect(&range, part.prot);
         }
     }
+    withhold(heap, ask, to);
+    let locked = locks::within(&ask.old);
     leave(heap, ask, &parts)?;
+    lock(ask, &locked, to);
     Ok(to)
 }
 
-/// The old place is given up, or reads as zeros.
+/// Keeps from children what was kept from them at the old place.
+fn withhold(heap: &Heap, ask: &Ask, to: usize) {
+    for (part, how) in heap.withheld(&ask.old) {
+        if let Some(range) = ask.moved(&part, to) {
+            advice::withhold(heap, &range, how);
+        }
+    }
+}
+
+/// Locks at the new place what was locked at the old one.
+fn lock(ask: &Ask, locked: &[Range<usize>], to: usize) {
+    locked.iter().filter_map(|part| ask.moved(part, to)).for_each(|part| locks::lock_moved(&part));
+}
+
+/// Gives the old place up, or makes it read as zeros.
 fn leave(heap: &Heap, ask: &Ask, parts: &[Part]) -> Result<(), c_int> {
     if !ask.has(libc::MREMAP_DONTUNMAP) {
         // SAFETY: the program gives it up.
@@ -165,7 +196,7 @@ fn protect(range: &Range<usize>, prot: c_int) {
     unsafe { libc::syscall(libc::SYS_mprotect, range.start, range.len(), prot) };
 }
 
-/// Zeros to be read and written, where the caller says, or where there is room.
+/// Maps zeros to be read and written where the caller says, or where there is room.
 fn place(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     let Some(to) = ask.to else {
         let within = heap.map(ask.len, None).map(|start| start as usize);
@@ -182,7 +213,7 @@ fn place(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
     anywhere(Some(to), ask.len)
 }
 
-/// A mapping of the kernel's.
+/// Has the kernel map zeros.
 fn anywhere(to: Option<usize>, len: usize) -> Result<usize, c_int> {
     let fixed = to.map_or(0, |_| libc::MAP_FIXED);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
@@ -192,7 +223,7 @@ fn anywhere(to: Option<usize>, len: usize) -> Result<usize, c_int> {
     if got == -1 { Err(errno()) } else { Ok(got as usize) }
 }
 
-/// A managed file has one place. Of a private mapping another one can be made.
+/// Makes a managed file longer or shorter where it is; a private mapping can also be moved.
 fn of_file(ask: &Ask) -> Option<Result<usize, c_int>> {
     let (stays, start) = (!ask.has(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP), ask.old.start);
     let resized = at(start as *mut c_void, |managed| {

@@ -386,7 +386,7 @@ mod tests {
             // SAFETY: says of a page of this thread's what is so anyway.
             done.send(unsafe { advice::madvise(start, PAGE, libc::MADV_NORMAL) })
         });
-        let answer = is_done.recv_timeout(Duration::from_secs(20));
+        let answer = is_done.recv_timeout(Duration::from_secs(300));
         NR_FILES.store(0, Ordering::Release);
         drop(held);
         assert_eq!(answer, Ok(0));

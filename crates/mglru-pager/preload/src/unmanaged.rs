@@ -117,6 +117,18 @@ pub fn moved(from: &Range<usize>, to: *mut c_void, len: usize) {
     }
 }
 
+/// Finds the mappings of a range that are locked.
+pub fn locked_within(range: &Range<usize>) -> Vec<Range<usize>> {
+    let mut locked = Vec::new();
+    smaps::areas(&proc::Path::new(format_args!("/proc/thread-self/smaps")), |area| {
+        let part = area.start.max(range.start)..area.end.min(range.end);
+        if area.locked && !part.is_empty() {
+            locked.push(part);
+        }
+    });
+    locked
+}
+
 /// In a forked child: its parent counts what it has.
 pub fn in_child() {
     watcher::forget();

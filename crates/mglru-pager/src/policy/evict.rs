@@ -11,6 +11,8 @@
 //! A heap's pages are moved to staging instead of 2. Where the kernel does not tell which of them
 //! are used they are done with for now; 3 to 5 come when reclaim meets them again (`staging`).
 
+use std::os::fd::AsFd;
+
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
 
@@ -19,6 +21,7 @@ use crate::account::{Happened, PAGE_COST};
 use crate::arena::Arena;
 use crate::pages::{Presence, Slot};
 use crate::swap::Stored;
+use crate::sys::raw;
 
 /// Pages packed before any of them is freed. Each may open a chunk of the pool: what that adds
 /// for a moment is what faults leave free (`account`).
@@ -192,6 +195,9 @@ impl World {
     fn write_to_swap(&mut self, arena: &Arena, page: u32, slot: Slot) -> Outcome {
         let offset = self.swap.offset(slot).expect("the slot is in the file");
         let file = self.swap.file().expect("there is a file");
+        if self.writer.is_late() {
+            return self.write_by_hand(arena, page, slot);
+        }
         if self.writer.write_swap(file, (arena.id, page, slot), offset, &self.page) {
             arena.account.note(Happened::Pswpout);
             arena.pages.set_slot(page, slot);
@@ -201,6 +207,24 @@ impl World {
         self.swap.free(slot);
         arena.account.uncharge_swap();
         Outcome::Busy
+    }
+
+    /// Writes the page in the buffer and waits for it: it may go at once.
+    fn write_by_hand(&mut self, arena: &Arena, page: u32, slot: Slot) -> Outcome {
+        let offset = self.swap.offset(slot).expect("the slot is in the file");
+        let file = self.swap.file().expect("there is a file").as_fd();
+        let wrote = self.writer.by_hand.make(|| raw::write_all(file, &self.page, offset));
+        self.swap.written(slot);
+        if let Err(error) = wrote {
+            self.swap.note_error(&error);
+            arena.note_error(&error);
+            self.swap.free(slot);
+            arena.account.uncharge_swap();
+            return Outcome::Busy;
+        }
+        arena.account.note(Happened::Pswpout);
+        arena.pages.set_slot(page, slot);
+        Outcome::Ready { wrote: true }
     }
 
     /// Step 4.

@@ -223,7 +223,8 @@ impl Policy {
     /// One step. True when the job is over.
     fn step_job(&mut self, job: &mut Job) -> bool {
         let leaving = self.pages_leaving(&job.account);
-        if self.world.writer.is_swap_busy(&job.account) || job.waits_for_writes(leaving) {
+        let waits = self.world.writer.is_swap_busy(&job.account) || job.waits_for_writes(leaving);
+        if waits && !self.world.writer.is_late() {
             job.asleep_until = self.world.clock.now() + WRITES;
             return false;
         }

@@ -11,14 +11,15 @@ use std::sync::Arc;
 use mglru::folio::Bit;
 
 use super::Policy;
+use super::by_hand::ByHand;
 use super::evict::unlock;
 use super::world::World;
 use crate::account::{Account, Setting};
 use crate::arena::{Arena, Backing};
 use crate::pages::{Presence, Slot};
 use crate::swap::SwapFile;
-use crate::sys::PAGE;
 use crate::sys::ring::{BufferId, Ring};
+use crate::sys::{PAGE, clock};
 
 /// Writes under way at once.
 const DEPTH: u16 = 256;
@@ -57,6 +58,14 @@ struct Writing {
     slot: Option<Slot>,
     /// Counts writes; a flush waits for those before it.
     number: u64,
+    /// When it was queued, on the clock of all threads.
+    begun: u64,
+}
+
+impl Writing {
+    fn new(why: Why, arena: u32, first: u32, nr_pages: u32, slot: Option<Slot>) -> Self {
+        Self { why, arena, first, nr_pages, slot, number: 0, begun: 0 }
+    }
 }
 
 /// What writes.
@@ -68,6 +77,7 @@ pub(super) struct Writer {
     /// Of these, to swap.
     to_swap: usize,
     number: u64,
+    pub(super) by_hand: ByHand,
 }
 
 /// What became of an attempt to write.
@@ -89,7 +99,8 @@ pub(super) enum Started {
 impl Writer {
     pub(super) fn new(payer: Arc<Account>) -> io::Result<Self> {
         let ring = Ring::new(DEPTH, WRITE_BUFFER as usize)?;
-        Ok(Self { ring, payer, writing: vec![None; usize::from(DEPTH)], to_swap: 0, number: 0 })
+        let (writing, by_hand) = (vec![None; usize::from(DEPTH)], ByHand::default());
+        Ok(Self { ring, payer, writing, to_swap: 0, number: 0, by_hand })
     }
 
     pub(super) fn submit(&mut self) {
@@ -125,8 +136,7 @@ impl Writer {
     ) -> bool {
         let Some(buffer) = self.take_buffer(PAGE) else { return false };
         self.ring.bytes(buffer)[..PAGE].copy_from_slice(content);
-        let slot = Some(slot);
-        let what = Writing { why: Why::Reclaim, arena, first: page, nr_pages: 1, slot, number: 0 };
+        let what = Writing::new(Why::Reclaim, arena, page, 1, Some(slot));
         self.queue(file.as_fd(), buffer, what, offset);
         true
     }
@@ -135,6 +145,13 @@ impl Writer {
     pub(super) fn leaving(&self) -> impl Iterator<Item = (u32, u64)> {
         let leaving = self.writing.iter().flatten().filter(|w| w.why == Why::Reclaim);
         leaving.map(|w| (w.arena, w.nr_pages.into()))
+    }
+
+    /// Queued writes to swap are late: those from now on are better waited for.
+    pub(super) fn is_late(&self) -> bool {
+        let to_swap = self.writing.iter().flatten().filter(|w| w.slot.is_some());
+        let oldest = to_swap.map(|w| w.begun).min();
+        oldest.is_some() && self.by_hand.is_due(oldest, clock::monotonic())
     }
 
     /// Reclaim for this group had better wait for writes to swap.
@@ -160,7 +177,8 @@ impl Writer {
     fn queue(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, what: Writing, offset: u64) {
         self.number += 1;
         self.to_swap += usize::from(what.slot.is_some());
-        self.writing[buffer.index()] = Some(Writing { number: self.number, ..what });
+        let (number, begun) = (self.number, clock::monotonic());
+        self.writing[buffer.index()] = Some(Writing { number, begun, ..what });
         self.ring.write(fd, buffer, what.nr_pages as usize * PAGE, offset);
     }
 }
@@ -198,7 +216,7 @@ impl World {
             self.writer.ring.give_back(buffer);
             return self.why_not(&arena, first, lru);
         }
-        let what = Writing { why, arena: id, first, nr_pages, slot: None, number: 0 };
+        let what = Writing::new(why, id, first, nr_pages, None);
         self.writer.queue(queue.fd, buffer, what, queue.base + arena.offset(first));
         Started::Pages(nr_pages)
     }

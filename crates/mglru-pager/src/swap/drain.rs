@@ -51,7 +51,8 @@ impl Swap {
     /// Is there something to move on, and a file for it?
     pub fn is_over_share(&self) -> bool {
         let most = self.most.load(Ordering::Relaxed);
-        self.pool_bytes > most && self.file.is_some() && self.held().pool.size() > most
+        let has_file = self.file.as_ref().is_some_and(|file| !file.has_failed());
+        self.pool_bytes > most && has_file && self.held().pool.size() > most
     }
 
     /// Moves pages on while the pool has more than its share and the file has room: how many bytes
@@ -87,10 +88,9 @@ impl Swap {
     fn unpack(&self, held: &mut Held, drain: &mut Drain) -> Vec<(Slot, u32)> {
         let Drain { pages, scratch, hand } = drain;
         let pooled = |&(_, place): &(Slot, Place)| matches!(place, Place::Pooled { .. });
-        let of = |from: Slot| held.slots.taken().skip_while(move |(slot, _)| *slot < from);
-        let mut found: Vec<_> = of(*hand).filter(pooled).take(BATCH).collect();
+        let mut found: Vec<_> = held.slots.taken(*hand).filter(pooled).take(BATCH).collect();
         if found.is_empty() {
-            found.extend(of(0).filter(pooled).take(BATCH));
+            found.extend(held.slots.taken(0).filter(pooled).take(BATCH));
         }
         *hand = found.last().map_or(0, |(slot, _)| slot + 1);
         let mut moves = Vec::new();
@@ -183,6 +183,21 @@ mod tests {
         let next = swap.store(&page(1), MemcgId(0), &mut scratch);
         assert!(matches!(next, Stored::Pooled(..) | Stored::ToWrite(_)));
         swap.fit_pool(4 << 20);
+        assert!(!swap.is_over_share());
+    }
+
+    #[test]
+    fn a_pool_stays_as_it_is_once_the_file_has_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SwapOptions::in_memory(1 << 20).with_file_in(folder.path(), 1 << 20);
+        let swap = Swap::new(&options).unwrap();
+        swap.fit_pool(4 << 20);
+        for n in 0..200 {
+            swap.store(&page(n), MemcgId(0), &mut Vec::new());
+        }
+        swap.fit_pool(1 << 20);
+        assert!(swap.is_over_share());
+        swap.note_error(&io::Error::from_raw_os_error(libc::EIO));
         assert!(!swap.is_over_share());
     }
 }

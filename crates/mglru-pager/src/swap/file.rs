@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::sys::{PAGE, direct, held, raw};
 
@@ -17,11 +17,16 @@ pub struct SwapFile {
 }
 
 impl SwapFile {
-    /// A new file of `bytes` in a folder, all of them allocated.
-    pub fn create(folder: &Path, bytes: u64) -> io::Result<Self> {
+    /// Makes a new, empty file in a folder.
+    pub fn create(folder: &Path) -> io::Result<Self> {
         let file = direct::unnamed(folder)?;
-        direct::reserve(&file, bytes)?;
         Ok(Self { file: direct::reopen(&file, true).and_then(held::keep)? })
+    }
+
+    /// Allocates `bytes` of it.
+    pub fn reserve(self, bytes: u64) -> io::Result<Self> {
+        direct::reserve(&self.file, bytes)?;
+        Ok(self)
     }
 }
 
@@ -31,25 +36,33 @@ impl AsFd for SwapFile {
     }
 }
 
-/// The file, made when the first page is to go there, and what became of that.
+/// The file, which takes room when the first page is to go there, and what became of that. It is
+/// made at once: later the program may have another root folder, or be another user.
 #[derive(Debug)]
 pub struct LazyFile {
     folder: PathBuf,
     bytes: u64,
+    empty: Mutex<Option<io::Result<SwapFile>>>,
     made: OnceLock<Option<SwapFile>>,
     failure: OnceLock<String>,
 }
 
 impl LazyFile {
-    /// One that is to be made in a folder, of so many bytes.
+    /// Makes one in a folder, which is to have so many bytes. A failure is told when the file is
+    /// needed.
     pub fn new(folder: PathBuf, bytes: u64) -> Self {
-        Self { folder, bytes, made: OnceLock::new(), failure: OnceLock::new() }
+        let empty = Mutex::new(Some(SwapFile::create(&folder)));
+        Self { folder, bytes, empty, made: OnceLock::new(), failure: OnceLock::new() }
     }
 
-    /// `None`: it could not be made.
+    /// Gives the file, with its room; `None`: it could not be made.
     pub fn get(&self) -> Option<&SwapFile> {
-        let make = || SwapFile::create(&self.folder, self.bytes);
-        self.made.get_or_init(|| make().inspect_err(|error| self.note(error)).ok()).as_ref()
+        self.made.get_or_init(|| self.make().inspect_err(|error| self.note(error)).ok()).as_ref()
+    }
+
+    fn make(&self) -> io::Result<SwapFile> {
+        let empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner).take();
+        empty.expect("it is made once")?.reserve(self.bytes)
     }
 
     /// Says that the file cannot be made or written, the first time: later failures follow from
@@ -120,10 +133,24 @@ mod tests {
     #[test]
     fn the_file_has_no_name_and_is_for_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let swap = SwapFile::create(folder.path(), 1 << 20).unwrap();
+        let swap = SwapFile::create(folder.path()).and_then(|swap| swap.reserve(1 << 20)).unwrap();
         let meta = swap.file.metadata().unwrap();
         assert_eq!((meta.nlink(), meta.mode() & 0o777, meta.len()), (0, 0o600, 1 << 20));
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_file_is_there_from_the_start_and_takes_room_when_it_is_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let lazy = LazyFile::new(folder.path().into(), 1 << 20);
+        let blocks = |swap: &SwapFile| swap.file.metadata().unwrap().blocks();
+        {
+            let empty = lazy.empty.lock().unwrap();
+            assert_eq!(blocks(empty.as_ref().unwrap().as_ref().unwrap()), 0);
+        }
+        // The program may not reach the folder any more.
+        folder.close().unwrap();
+        assert!(blocks(lazy.get().unwrap()) >= (1 << 20) / 512);
     }
 
     #[test]

@@ -75,9 +75,9 @@ impl Slots {
         self.free_blocks.push(block);
     }
 
-    /// The taken slots and what they stand for.
-    pub fn taken(&self) -> impl Iterator<Item = (Slot, Place)> {
-        let places = self.places.iter().enumerate();
+    /// Lists the taken slots from one on, and what they stand for.
+    pub fn taken(&self, from: Slot) -> impl Iterator<Item = (Slot, Place)> {
+        let places = self.places.iter().enumerate().skip(from as usize);
         places.filter_map(|(slot, place)| Some((slot as Slot, (*place)?)))
     }
 
@@ -151,5 +151,21 @@ impl Slots {
         self.places[slot as usize] = None;
         self.free.push(slot);
         object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taken_slots_are_listed_from_one_on() {
+        let mut slots = Slots::new(8);
+        let place = |block| Place::File { block, sum: 0, state: Write::Done };
+        let [first, second, third] = [1, 2, 3].map(|block| slots.add(place(block)));
+        slots.free(second);
+        let from = |slot| slots.taken(slot).map(|(slot, _)| slot).collect::<Vec<_>>();
+        assert_eq!((from(0), from(second)), (vec![first, third], vec![third]));
+        assert!(from(third + 9).is_empty());
     }
 }

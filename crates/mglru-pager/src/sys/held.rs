@@ -6,12 +6,13 @@
 //! before it reads, writes or closes: a system call of the program's own is not stopped by any
 //! library. Without [`start`] descriptors stay where the kernel put them and nothing is compared.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::mem::{MaybeUninit, forget};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{checked, raw};
 
@@ -28,6 +29,10 @@ static BASE: AtomicI32 = AtomicI32::new(0);
 static HELD: [Slot; MOST] = [const { Slot::new() }; MOST];
 /// The limit on numbers is raised for a moment by one thread at a time.
 static RAISED: Mutex<()> = Mutex::new(());
+thread_local! {
+    /// Held by a thread that forks: the child of a fork would keep the raised limit.
+    static FORKING: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+}
 /// Standard error as the program was given it.
 static STDERR: Slot = Slot::new();
 
@@ -96,11 +101,7 @@ fn half(now: libc::rlimit) -> libc::rlim_t {
 
 /// Reads the limit on numbers, and sets it if it is to change.
 fn limit(change: Option<&libc::rlimit>) -> io::Result<libc::rlimit> {
-    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let change = change.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: both structures are the kernel's; 0 is this process.
-    let done = unsafe { libc::prlimit(0, libc::RLIMIT_NOFILE, change, &mut now) };
-    checked(done).map(|_| now)
+    raw::limit(0, libc::RLIMIT_NOFILE, change)
 }
 
 /// Tells whether descriptors are kept apart.
@@ -151,6 +152,18 @@ pub fn keep_or_leave(new: OwnedFd) -> OwnedFd {
 /// As [`keep`], of another descriptor of the same file.
 pub fn clone(file: &File) -> io::Result<File> {
     file.try_clone().and_then(keep)
+}
+
+/// Waits until no thread has raised the limit on numbers, and keeps it from being raised until
+/// [`after_fork`]: a child that is forked meanwhile would keep it.
+pub fn before_fork() {
+    let alone = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
+    FORKING.with(|forking| *forking.borrow_mut() = Some(alone));
+}
+
+/// Lets the limit be raised again, in the parent and in the child.
+pub fn after_fork() {
+    FORKING.with(|forking| drop(forking.borrow_mut().take()));
 }
 
 fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
@@ -213,4 +226,18 @@ pub fn each_within(first: u32, last: u32, each: impl FnMut(u32)) {
 /// there later gets no messages.
 pub fn is_stderr() -> bool {
     !is_active() || STDERR.get() == identity(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_on_numbers_is_not_raised_while_a_thread_forks() {
+        let is_free = || std::thread::spawn(|| RAISED.try_lock().is_ok()).join().unwrap();
+        before_fork();
+        assert!(!is_free());
+        after_fork();
+        assert!(is_free());
+    }
 }

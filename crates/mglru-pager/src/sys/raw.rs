@@ -230,10 +230,17 @@ pub fn sync_data(fd: BorrowedFd<'_>) -> io::Result<()> {
     answer(unsafe { libc::syscall(libc::SYS_fdatasync, fd.as_raw_fd()) }).map(drop)
 }
 
-/// How long this process may make a file, bytes.
+/// Reads a limit of a process (0: this one) and sets it if it is to change, past the functions
+/// that the preload library stands in for.
+pub fn limit(pid: i32, of: u32, change: Option<&libc::rlimit>) -> io::Result<libc::rlimit> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let new = change.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: both structures are of the kind that the call takes.
+    answer(unsafe { libc::syscall(libc::SYS_prlimit64, pid, of, new, &raw mut now) })?;
+    Ok(now)
+}
+
+/// Tells how long this process may make a file, bytes.
 pub fn longest_file() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call fills the structure it is given.
-    let told = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    if told { limit.rlim_cur } else { u64::MAX }
+    limit(0, libc::RLIMIT_FSIZE, None).map_or(u64::MAX, |limit| limit.rlim_cur)
 }

@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn a_wait_lasts_whole_seconds_too() {
         let (word, before) = (AtomicU32::new(7), Instant::now());
-        wait(&word, 8, Duration::from_secs(5));
-        assert!(before.elapsed() < Duration::from_secs(4), "another value is there");
+        wait(&word, 8, Duration::from_secs(120));
+        assert!(before.elapsed() < Duration::from_secs(100), "another value is there");
         wait(&word, 7, Duration::from_millis(1001));
         assert!(before.elapsed() >= Duration::from_secs(1));
     }

@@ -69,7 +69,7 @@ fn a_flush_ends_after_more_faults_than_the_policy_was_told_of() {
     let (told, over) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| told.send(map.flush().is_ok()));
-        let done = over.recv_timeout(std::time::Duration::from_secs(120));
+        let done = over.recv_timeout(std::time::Duration::from_secs(300));
         // The other thread would be waited for.
         done.map_or_else(|_| std::process::abort(), |done| assert!(done));
     });

@@ -27,20 +27,20 @@ const EVERY_STRICT: Duration = Duration::from_millis(50);
 const REST: u32 = 50;
 /// A change of less is not looked at, bytes.
 const CHANGE: u64 = 1 << 20;
-/// Who asks waits this long at most: a program must end.
+/// A thread that asks waits this long at most: a program must end.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Threads whose stacks are told from other memory.
 const MOST_STACKS: usize = 1024;
 
-/// What there is now, and was at most.
+/// The figures of now, and the highest there were.
 pub static NOW: Shown = Shown::new();
 pub static PEAK: Shown = Shown::new();
 
 static RUNS: AtomicBool = AtomicBool::new(false);
-/// Times that it was asked, and that it answered; both are waited for.
+/// Counts of questions and of answers; threads wait for both.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static DONE: AtomicU32 = AtomicU32::new(0);
-/// Who asks wants figures, however small.
+/// Somebody asks for figures, however small.
 static EXACTLY: AtomicBool = AtomicBool::new(false);
 
 /// Starts it. Without it what is said is what there is at the end.
@@ -55,7 +55,7 @@ pub fn start(ranges: &'static Ranges, least: u64) {
     let _ = mglru_pager::own::spawn("mglru-outside", watch);
 }
 
-/// In a forked child: it has none.
+/// Notes that a forked child has no such thread.
 pub fn forget() {
     RUNS.store(false, Ordering::Release);
 }
@@ -68,7 +68,7 @@ fn is_apart() -> bool {
 }
 
 /// Has everything looked at now; `exactly`: also if it is too little to be said. Without the thread
-/// whoever asks looks.
+/// the caller looks.
 pub fn ask(ranges: &Ranges, exactly: bool) {
     if !RUNS.load(Ordering::Acquire) {
         return look_here(ranges);
@@ -152,7 +152,7 @@ impl Watcher {
         }
     }
 
-    /// Somebody asks: is it worth looking?
+    /// Tells whether looking is worth it when somebody asks.
     fn is_wanted(&self) -> bool {
         EXACTLY.swap(false, Ordering::AcqRel)
             || own_bytes() > self.least
@@ -160,7 +160,7 @@ impl Watcher {
             || children::any()
     }
 
-    /// Did what is resident change by more than a sixteenth, or may a child have more?
+    /// Tells whether what is resident changed by more than a sixteenth, or a child may have more.
     fn is_due(&self) -> bool {
         if self.at.elapsed() < self.took * REST {
             return false;
@@ -177,7 +177,7 @@ impl Watcher {
     }
 }
 
-/// What looking needs, apart from the stack of whoever asks: that may be a handler's.
+/// Memory for a look, which the caller's stack has no room for: it may be a handler's.
 struct Scratch {
     busy: AtomicBool,
     pids: UnsafeCell<Pids>,
@@ -212,16 +212,16 @@ fn look(ranges: &Ranges, pids: &mut Pids, stacks: &mut [usize]) {
     PEAK.raise(figures);
 }
 
-/// In a forked child whose parent has ended: all that is its own.
+/// Counts all that a forked child has of its own, once its parent has ended.
 pub fn look_as_orphan() {
     let (mut judge, mut figures) = (children::Judge::default(), Figures::default());
-    smaps::areas(&Path::new(format_args!("/proc/self/smaps")), |area| judge.take(area));
+    smaps::areas(&Path::new(format_args!("/proc/thread-self/smaps")), |area| judge.take(area));
     judge.add_to(&mut figures);
     NOW.set(&figures);
     PEAK.set(&figures);
 }
 
-/// Processor time of this thread: other programs' does not keep it from looking.
+/// Tells the processor time of this thread: that of other programs does not keep it from looking.
 fn own_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call fills the structure.
@@ -229,7 +229,7 @@ fn own_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Bytes resident, by the kernel's quick count.
+/// Tells the bytes resident by the kernel's quick count.
 fn resident() -> u64 {
     let mut buffer = [0; 128];
     let head = proc::head(&Path::new(format_args!("/proc/thread-self/statm")), &mut buffer);
@@ -237,7 +237,7 @@ fn resident() -> u64 {
     pages.unwrap_or(0) * 4096
 }
 
-/// Bytes that are of no file, resident or in swap: as much as could be outside of the budget.
+/// Counts bytes of no file, resident or in swap: as much could be outside of the budget.
 fn own_bytes() -> u64 {
     const KEYS: [&[u8]; 3] = [b"RssAnon:", b"RssShmem:", b"VmSwap:"];
     let mut kib = 0;
@@ -249,7 +249,7 @@ fn own_bytes() -> u64 {
     kib << 10
 }
 
-/// What this process has outside of the budget.
+/// Counts what this process has outside of the budget.
 fn of_process(ranges: &Ranges, stacks: &mut [usize]) -> Figures {
     let n = find_stacks(stacks);
     // The C library's malloc is in use where there is no heap.
@@ -259,8 +259,8 @@ fn of_process(ranges: &Ranges, stacks: &mut [usize]) -> Figures {
     judge.end()
 }
 
-/// An address in the stack of each thread but the first: the C library keeps what it knows of a
-/// thread at the end of its stack, and has told the kernel of a list there.
+/// Finds an address in the stack of each thread but the first: the C library keeps what it knows
+/// of a thread at the end of its stack, and has told the kernel of a list there.
 fn find_stacks(stacks: &mut [usize]) -> usize {
     let own = std::process::id();
     let mut n = 0;

@@ -104,13 +104,14 @@ macro_rules! cases {
 cases! { memory:
     protected_memory protected_shared_memory
     wipe_on_fork wipe_in_a_child no_fork
+    moves_keep_from_children
     move_to_a_place move_and_keep move_in_and_out moves_keep_protection refused_moves
     at_a_free_place
     refused_advice dropped guards private_files
 }
 
-cases! { locks: within }
-cases! { last: others_work other_exits alone by_c11 in_a_child }
+cases! { locks: within moved }
+cases! { last: others_work other_exits alone by_c11 in_a_child in_a_late_child }
 cases! { limits: set_later set_before_exec }
 
 /// Under the library a case says these things of itself, each once.

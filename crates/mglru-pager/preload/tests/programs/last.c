@@ -59,12 +59,34 @@ static int end_of_child(byte *p) {
 
 static void in_a_child(void) { printf("%d\n", in_child(end_of_child, filled(SOME, 1))); }
 
+static int in_file_and_leave(byte *p) {
+    char name[] = "last-XXXXXX";
+    int fd = mkstemp(name);
+    ftruncate(fd, SOME);
+    p = mmap(0, SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    fill(p, SOME, 4);
+    return end_of_child(p);
+}
+
+static void *fork_later(void *memory) {
+    usleep(200000);
+    printf("%d\n", in_child(in_file_and_leave, memory));
+    return 0;
+}
+
+/* The first thread has ended when another one forks, whose child has a first thread too. */
+static void in_a_late_child(void) {
+    start(fork_later);
+    pthread_exit(0);
+}
+
 static const struct a_case CASES[] = {
     {"others_work", others_work},
     {"other_exits", other_exits},
     {"alone", alone},
     {"by_c11", by_c11},
     {"in_a_child", in_a_child},
+    {"in_a_late_child", in_a_late_child},
     {0, 0},
 };
 

@@ -21,6 +21,17 @@ static void within(void) {
     SAY(is_filled(p, 4 * MB, 1));
 }
 
+/* What is moved, or made longer, stays locked. */
+static void moved(void) {
+    byte *p = filled(2 * MB, 1), *to = anon(4 * MB, PROT_READ | PROT_WRITE);
+    SAY(mlock(p, 2 * MB));
+    SAY(mremap(p, 2 * MB, 4 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
+    fill(to, 4 * MB, 2);
+    press();
+    SAY(is_resident(to, 4 * MB));
+    SAY(is_filled(to, 4 * MB, 2));
+}
+
 static void beyond(void) {
     byte *p = filled(32 * MB, 1);
     SAY(mlock(p, 32 * MB));
@@ -81,6 +92,7 @@ static void all_to_come(void) {
 
 static const struct a_case CASES[] = {
     {"within", within},
+    {"moved", moved},
     {"beyond", beyond},
     {"beyond_of_a_file", beyond_of_a_file},
     {"all", all},

@@ -86,6 +86,26 @@ static void no_fork(void) {
     SAY(in_child(filled_some, p));
 }
 
+static int zero_most(byte *p) { return is_zero(p, SOME + MB); }
+
+/* What is moved, or made longer where it is, stays kept from children. */
+static void moves_keep_from_children(void) {
+    byte *p = filled(SOME, 1), *q = filled(SOME, 2);
+    SAY(madvise(p, SOME, MADV_WIPEONFORK) + madvise(q, SOME, MADV_DONTFORK));
+    byte *p2 = anon(SOME + MB, PROT_READ), *q2 = anon(SOME + MB, PROT_READ);
+    SAY(mremap(p, SOME, SOME + MB, MREMAP_MAYMOVE | MREMAP_FIXED, p2) == p2);
+    SAY(mremap(q, SOME, SOME + MB, MREMAP_MAYMOVE | MREMAP_FIXED, q2) == q2);
+    fill(p2 + SOME, MB, 3);
+    press();
+    SAY(in_child(zero_most, p2));
+    SAY(in_child(touch, q2) + in_child(touch, q2 + SOME));
+    SAY(is_filled(p2, SOME, 1) + is_filled(q2, SOME, 2));
+    munmap(p2 + SOME, MB);
+    p2 = mremap(p2, SOME, SOME + MB, MREMAP_MAYMOVE);
+    fill(p2 + SOME, MB, 3);
+    SAY(in_child(zero_most, p2));
+}
+
 static void move_to_a_place(void) {
     byte *from = filled(SOME, 1), *to = filled(SOME, 2);
     press();
@@ -294,6 +314,7 @@ static const struct a_case CASES[] = {
     {"wipe_on_fork", wipe_on_fork},
     {"wipe_in_a_child", wipe_in_a_child},
     {"no_fork", no_fork},
+    {"moves_keep_from_children", moves_keep_from_children},
     {"move_to_a_place", move_to_a_place},
     {"move_and_keep", move_and_keep},
     {"move_in_and_out", move_in_and_out},
