@@ -1,6 +1,6 @@
 //! What the first process and its workers say to each other through pipes, a line of JSON each.
 
-use mglru_guest::order::{Worker, Workload};
+use mglru_guest::order::{Steps, Worker, Workload};
 use mglru_guest::report::Measured;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,8 @@ pub struct Start {
     pub workload: Workload,
     /// Which, and where.
     pub me: Worker,
+    /// Where it stops to be looked at.
+    pub steps: Option<Steps>,
 }
 
 /// From a worker to the first process.
@@ -20,6 +22,8 @@ pub enum Ask {
     Ready,
     /// A phase begins.
     Mark { task: u32, phase: u32 },
+    /// A task stops after an access of its process to be looked at.
+    Step { task: u32, access: u64 },
     /// A task stands at a barrier.
     Barrier { task: u32, id: u32 },
     /// An administrator's command.

@@ -11,12 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mglru_guest::order::{Worker, Workload};
-use mglru_guest::report::{Done, Ended};
+use mglru_guest::report::{Done, Ended, Step};
 use mglru_guest::{Order, Report};
 
 use crate::administer;
 use crate::ask::{Ask, Start, Tell};
 use crate::counts;
+use crate::events;
 use crate::link::Link;
 use crate::snapshot::Observer;
 
@@ -47,12 +48,20 @@ struct Coordinator<'a> {
     observer: Observer,
     sample_every: Duration,
     next_sample: Instant,
+    /// Look closely at each step.
+    closely: bool,
+    /// Trace events are recorded, or why they cannot be.
+    recording: Option<Result<(), String>>,
     link: &'a mut Link,
 }
 
 pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), String> {
     let (sender, heard) = channel();
-    let start = |(at, me): (usize, &Worker)| start(at, workload, me, sender.clone());
+    let start = |(at, me): (usize, &Worker)| {
+        let steps = order.steps.filter(|_| at == 0);
+        let start = Start { workload: workload.clone(), me: me.clone(), steps };
+        start_worker(at, &start, sender.clone())
+    };
     let workers = workload.workers.iter().enumerate().map(start).collect::<Result<_, _>>()?;
     let sample_every = Duration::from_millis(order.sample_ms.max(1));
     let mut run = Coordinator {
@@ -63,6 +72,8 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         observer: Observer::new(order),
         sample_every,
         next_sample: Instant::now() + sample_every,
+        closely: order.steps.is_some_and(|steps| steps.closely),
+        recording: None,
         link,
     };
     run.await_ready()?;
@@ -77,12 +88,7 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
     run.finish()
 }
 
-fn start(
-    at: usize,
-    workload: &Workload,
-    me: &Worker,
-    sender: Sender<Heard>,
-) -> Result<Running, String> {
+fn start_worker(at: usize, start: &Start, sender: Sender<Heard>) -> Result<Running, String> {
     let mut command = Command::new(SELF);
     command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("starting a worker: {e}"))?;
@@ -95,12 +101,12 @@ fn start(
         let _ = sender.send((at, None));
     });
     let line = child.stdin.take();
-    let counted = me.tasks.iter().filter(|task| !task.background);
+    let counted = start.me.tasks.iter().filter(|task| !task.background);
     let left = counted.map(|task| task.id).collect();
     let ended = Ended { pid: Some(child.id()), ..Ended::default() };
     let counted = Done::default();
     let mut worker = Running { child, line, left, counted, ended };
-    worker.say(&Start { workload: workload.clone(), me: me.clone() });
+    worker.say(start);
     Ok(worker)
 }
 
@@ -168,6 +174,10 @@ impl Coordinator<'_> {
                 self.link.say(&Report::Mark { phase, at: snapshot });
                 self.workers[at].say(&Tell::GoOn { task });
             }
+            Some(Ask::Step { task, access }) => {
+                self.look(access);
+                self.workers[at].say(&Tell::GoOn { task });
+            }
             Some(Ask::Barrier { task, id }) => {
                 self.barriers.entry(id).or_default().push((at, task));
                 self.open_barriers();
@@ -186,6 +196,21 @@ impl Coordinator<'_> {
             None => self.gone(at)?,
         }
         Ok(())
+    }
+
+    fn look(&mut self, access: u64) {
+        let events = match &self.recording {
+            _ if !self.closely => String::new(),
+            Some(Ok(())) => events::take(),
+            Some(Err(why)) => why.clone(),
+            None => String::new(),
+        };
+        let pages = if self.closely { self.observer.pages() } else { Vec::new() };
+        let step = Step { access, at: self.observer.state(), pages, events };
+        self.link.say(&Report::Step(Box::new(step)));
+        if self.closely && self.recording.is_none() {
+            self.recording = Some(events::start());
+        }
     }
 
     /// A worker's line is closed: it was killed, or it broke.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use mglru_guest::order::{Disk, MOUNT, MemoryDisk, Queue, Setting};
+use mglru_guest::order::{Disk, FileSystem, MOUNT, MemoryDisk, Queue, Setting};
 use rustix::fs::OFlags;
 use rustix::mount::{MountFlags, mount};
 
@@ -24,13 +24,18 @@ const ALIGNED: usize = 4096;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Blocks of a page; nothing is initialised in the background while something is measured; blocks
 /// that were filled stay.
-const MKFS: [&str; 6] =
+const EXT4: [&str; 6] =
     ["-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"];
+/// Blocks of a page and small disks too, which a maker that is not asked refuses.
+const XFS: [&str; 6] = ["-q", "-f", "-K", "--unsupported", "-b", "size=4096"];
+/// The disk that is swapped to.
+const SWAP: &str = "/dev/nullb1";
 
 /// Mounts the disk, made first if it is the guest's own.
 pub fn mount_disk(disk: &Disk) -> Result<(), String> {
     if let Some(made) = &disk.made {
         make(&disk.device, made)?;
+        format(&disk.device, disk.file_system)?;
     }
     await_device(&disk.device)?;
     let device = match disk.delay_ms {
@@ -38,8 +43,9 @@ pub fn mount_disk(disk: &Disk) -> Result<(), String> {
         None => disk.device.clone(),
     };
     let _ = fs::create_dir_all(MOUNT);
-    mount(device.as_str(), MOUNT, "ext4", MountFlags::NOATIME, None)
-        .map_err(|e| format!("{device}: cannot be mounted as ext4: {e}"))?;
+    let name = disk.file_system.name();
+    mount(device.as_str(), MOUNT, name, MountFlags::NOATIME, None)
+        .map_err(|e| format!("{device}: cannot be mounted as {name}: {e}"))?;
     let name = fs::canonicalize(&device).map_err(|e| format!("{device}: {e}"))?;
     let name = name.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let value = disk.read_ahead_kb.to_string();
@@ -74,19 +80,34 @@ fn make(device: &str, disk: &MemoryDisk) -> Result<(), String> {
         ask_for(device, disk.bytes, queue)?;
     }
     await_device(device)?;
-    fill(device, disk.bytes).map_err(|e| format!("{device}: {e}"))?;
-    let made = Command::new("mkfs.ext4").args(MKFS).arg(device).env("PATH", PATH).output();
-    let made = made.map_err(|e| format!("mkfs.ext4: {e}"))?;
+    fill(device, disk.bytes).map_err(|e| format!("{device}: {e}"))
+}
+
+fn format(device: &str, file_system: FileSystem) -> Result<(), String> {
+    let (maker, options) = match file_system {
+        FileSystem::Ext4 => (file_system.maker(), EXT4),
+        FileSystem::Xfs => (file_system.maker(), XFS),
+    };
+    let made = Command::new(maker).args(options).arg(device).env("PATH", PATH).output();
+    let made = made.map_err(|e| format!("{maker}: {e}"))?;
     match made.status.success() {
         true => Ok(()),
-        false => Err(format!("mkfs.ext4: {}", String::from_utf8_lossy(&made.stderr).trim())),
+        false => Err(format!("{maker}: {}", String::from_utf8_lossy(&made.stderr).trim())),
     }
+}
+
+/// Makes a disk of memory and swaps to it.
+pub fn swap_on(disk: &MemoryDisk) -> Result<(), String> {
+    make(SWAP, disk)?;
+    shell(&format!("mkswap {SWAP} >/dev/null; swapon {SWAP}"))
 }
 
 /// A device of null_blk that keeps what is written to it.
 fn ask_for(device: &str, bytes: u64, queue: &Queue) -> Result<(), String> {
-    mount("configfs", CONFIG, "configfs", MountFlags::empty(), None)
-        .map_err(|e| format!("{CONFIG}: this kernel has no configfs ({e})"))?;
+    if !fs::exists(format!("{CONFIG}/nullb")).unwrap_or(false) {
+        mount("configfs", CONFIG, "configfs", MountFlags::empty(), None)
+            .map_err(|e| format!("{CONFIG}: this kernel has no configfs ({e})"))?;
+    }
     let name = device.trim_start_matches("/dev/");
     let dir = format!("{CONFIG}/nullb/{name}");
     fs::create_dir(&dir).map_err(|e| format!("{dir}: this kernel has no null_blk ({e})"))?;

@@ -11,12 +11,14 @@ mod coordinate;
 mod counts;
 mod disk;
 mod enter;
+mod events;
 mod init;
 mod link;
 mod memory;
 mod program;
 mod setup;
 mod snapshot;
+mod steps;
 mod task;
 mod worker;
 

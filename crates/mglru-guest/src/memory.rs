@@ -169,10 +169,21 @@ fn protection(spec: &RegionSpec) -> ProtFlags {
 
 /// Cached pages of a file; 0 when it cannot be told.
 pub fn resident(path: &str) -> u64 {
-    cached_pages(path).unwrap_or(0)
+    let pages = cached_pages(path).unwrap_or_default();
+    pages.iter().filter(|cached| **cached).count() as u64
 }
 
-fn cached_pages(path: &str) -> Option<u64> {
+/// Cached pages of a file, four to a hexadecimal digit, the first page in the digit's lowest bit.
+pub fn resident_pages(path: &str) -> String {
+    let pages = cached_pages(path).unwrap_or_default();
+    let digit = |four: &[bool]| {
+        let bits = four.iter().rev().fold(0, |bits, cached| bits << 1 | u32::from(*cached));
+        char::from_digit(bits, 16).expect("four bits are a digit")
+    };
+    pages.chunks(4).map(digit).collect()
+}
+
+fn cached_pages(path: &str) -> Option<Vec<bool>> {
     let file = std::fs::OpenOptions::new().read(true).write(true).open(path).ok()?;
     let len = usize::try_from(file.metadata().ok()?.len()).ok()?;
     let mut pages = vec![0u8; len.div_ceil(PAGE)];
@@ -184,7 +195,7 @@ fn cached_pages(path: &str) -> Option<u64> {
     let told = unsafe { libc::mincore(start.cast(), len, pages.as_mut_ptr()) };
     // SAFETY: the mapping was made above.
     let _ = unsafe { mm::munmap(start, len) };
-    (told == 0).then(|| pages.iter().filter(|byte| **byte & 1 == 1).count() as u64)
+    (told == 0).then(|| pages.iter().map(|byte| byte & 1 == 1).collect())
 }
 
 #[cfg(test)]

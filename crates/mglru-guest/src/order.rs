@@ -20,8 +20,11 @@ pub struct Order {
     pub modules: Vec<String>,
     /// The file system that files lie on.
     pub disk: Option<Disk>,
-    /// Bytes of compressed swap in memory; 0: no swap.
+    /// Bytes of compressed swap in memory; 0: no such swap.
     pub zram_bytes: u64,
+    /// A disk of memory that is swapped to.
+    #[serde(default)]
+    pub swap_disk: Option<MemoryDisk>,
     /// Values to write, in order, after disk and swap are there.
     pub settings: Vec<Setting>,
     /// Writeback is the machine's alone: groups have no dirty limits of their own.
@@ -33,14 +36,32 @@ pub struct Order {
     pub files: Vec<u64>,
     /// Distance of samples in time, milliseconds.
     pub sample_ms: u64,
+    /// Where the work of the first process stops to be looked at.
+    #[serde(default)]
+    pub steps: Option<Steps>,
     /// Commands of an administrator before the work, in a shell.
     pub prepare: String,
     /// What is run.
     pub work: Work,
 }
 
-/// A block device with an ext4 on it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Accesses of the first process after which the work stops, and everything is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// The first.
+    pub from: u64,
+    /// None is later.
+    pub to: u64,
+    /// Accesses from one to the next.
+    pub every: u64,
+    /// The distance doubles after each so many stops; 0: never.
+    pub doubled_after: u64,
+    /// Pages of files are told one by one, and trace events from the first stop on.
+    pub closely: bool,
+}
+
+/// A block device with a file system on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Disk {
     /// The device, such as `/dev/vda`.
     pub device: String,
@@ -51,6 +72,38 @@ pub struct Disk {
     /// How the guest makes it; none: the host gives it, with its file system.
     #[serde(default)]
     pub made: Option<MemoryDisk>,
+    /// Its file system.
+    #[serde(default)]
+    pub file_system: FileSystem,
+}
+
+/// What files are kept in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileSystem {
+    /// ext4.
+    #[default]
+    Ext4,
+    /// XFS.
+    Xfs,
+}
+
+impl FileSystem {
+    /// The name by which the kernel mounts it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+        }
+    }
+
+    /// The program that makes it.
+    pub fn maker(self) -> &'static str {
+        match self {
+            Self::Ext4 => "mkfs.ext4",
+            Self::Xfs => "mkfs.xfs",
+        }
+    }
 }
 
 /// A disk that is memory of the guest, so that no device of the host decides when it answers.

@@ -31,6 +31,8 @@ pub enum Report {
         /// By group.
         groups: BTreeMap<String, Sample>,
     },
+    /// The work stopped to be looked at.
+    Step(Box<Step>),
     /// The work is over.
     Over {
         /// What is counted at the end.
@@ -52,6 +54,9 @@ pub struct Snapshot {
     pub at_us: u64,
     /// `/proc/vmstat`.
     pub vmstat: String,
+    /// The first line of `/proc/stat`.
+    #[serde(default)]
+    pub stat: String,
     /// `/proc/meminfo`.
     #[serde(default)]
     pub meminfo: String,
@@ -68,6 +73,19 @@ pub struct Snapshot {
     pub done: Done,
     /// Pages of each file that are cached, by file.
     pub resident: Vec<u64>,
+}
+
+/// A look at the machine between two accesses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Accesses of the first process so far.
+    pub access: u64,
+    /// What is counted so far.
+    pub at: Snapshot,
+    /// Cached pages of each file, a bit a page in hexadecimal digits, where asked for.
+    pub pages: Vec<String>,
+    /// Trace events since the last step, or why there are none; where asked for.
+    pub events: String,
 }
 
 /// Texts about stalls.

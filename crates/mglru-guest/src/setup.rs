@@ -38,6 +38,9 @@ pub fn prepare(order: &Order) -> Result<(), String> {
     if order.zram_bytes > 0 {
         swap_on(order.zram_bytes)?;
     }
+    if let Some(disk) = &order.swap_disk {
+        disk::swap_on(disk)?;
+    }
     order.settings.iter().try_for_each(set)?;
     make_groups(order)?;
     shell(&order.prepare)?;

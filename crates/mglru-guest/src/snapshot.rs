@@ -39,6 +39,7 @@ impl Observer {
         Snapshot {
             at_us: self.at_us(),
             vmstat: text("/proc/vmstat"),
+            stat: text("/proc/stat").lines().next().unwrap_or_default().to_owned(),
             meminfo: text("/proc/meminfo"),
             min_free_kb: number("/proc/sys/vm/min_free_kbytes").unwrap_or(0),
             lru_gen: text(LRU_GEN),
@@ -48,8 +49,31 @@ impl Observer {
             },
             groups: groups.collect(),
             done,
-            resident: (0..self.files).map(|file| memory::resident(&file_path(file))).collect(),
+            resident: self.of_files(memory::resident),
         }
+    }
+
+    /// What reclaim changes, without the rest of a snapshot.
+    pub fn state(&self) -> Snapshot {
+        let groups = self.groups.iter().map(String::as_str).chain(["/"]);
+        let groups = groups.map(|group| (group.to_owned(), group_state(group)));
+        Snapshot {
+            at_us: self.at_us(),
+            vmstat: text("/proc/vmstat"),
+            lru_gen: text(LRU_GEN),
+            groups: groups.collect(),
+            resident: self.of_files(memory::resident),
+            ..Snapshot::default()
+        }
+    }
+
+    /// Cached pages of each file, a bit a page in hexadecimal digits.
+    pub fn pages(&self) -> Vec<String> {
+        self.of_files(memory::resident_pages)
+    }
+
+    fn of_files<T>(&self, told: fn(&str) -> T) -> Vec<T> {
+        (0..self.files).map(|file| told(&file_path(file))).collect()
     }
 
     pub fn samples(&self) -> BTreeMap<String, Sample> {

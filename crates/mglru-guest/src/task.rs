@@ -206,6 +206,9 @@ impl<'a> Task<'a> {
         let counter = if write { &self.shared.writes } else { &self.shared.reads };
         counter.fetch_add(1, Ordering::Relaxed);
         self.shared.places.flush_tlb_if_due();
+        if let Some(access) = self.shared.schedule.stop() {
+            self.ask(&Ask::Step { task: self.id, access });
+        }
     }
 
     fn end(&mut self, class: u8) {

@@ -15,6 +15,7 @@ use mglru_workload::{Op, TaskId, Workload, WorkloadSpec};
 
 use crate::ask::{Ask, Start, Tell};
 use crate::enter;
+use crate::steps::Schedule;
 use crate::task::{Places, Task};
 
 /// Significant digits of latencies, as in the simulated machine.
@@ -29,6 +30,7 @@ pub struct Shared {
     pub ops: AtomicU64,
     pub reads: AtomicU64,
     pub writes: AtomicU64,
+    pub schedule: Schedule,
     latency: Mutex<Vec<Histogram<u64>>>,
     out: Mutex<Stdout>,
 }
@@ -74,6 +76,7 @@ fn build(start: &Start) -> Result<Shared, String> {
         ops: AtomicU64::new(0),
         reads: AtomicU64::new(0),
         writes: AtomicU64::new(0),
+        schedule: Schedule::new(start.steps),
         latency: Mutex::new(latency),
         out: Mutex::new(stdout()),
     })

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use mglru_guest::order::Steps;
+use mglru_guest::report::Step;
 use mglru_sim::spec::GroupSpec;
 use serde_json::Value as Json;
 use toml::{Table, Value};
@@ -95,6 +97,11 @@ pub trait Job: Send + Sync {
     /// What went wrong while running, such as a trace that cannot be read.
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String>;
 
+    /// The same run where it can be stopped; none: this backend cannot.
+    fn stepping(&self) -> Option<&dyn Stepping> {
+        None
+    }
+
     /// As [`Job::run`], for a backend that keeps files of its own: their paths begin with `files`,
     /// which no other run has.
     ///
@@ -104,6 +111,16 @@ pub trait Job: Send + Sync {
         let _ = files;
         self.run(seed, progress)
     }
+}
+
+/// A run that can be stopped after any access, to look at the machine.
+pub trait Stepping: Send + Sync {
+    /// Runs to the end and returns what was seen at each stop, in order. What the guest's kernel
+    /// says goes to the file `console`.
+    ///
+    /// # Errors
+    /// What went wrong in the guest.
+    fn step(&self, seed: u64, steps: Steps, console: &Path) -> Result<Vec<Step>, String>;
 }
 
 /// Told the share of a run that is done, 0 to 1.

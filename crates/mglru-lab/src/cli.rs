@@ -7,6 +7,7 @@ mod chosen;
 mod compare;
 mod control;
 mod ctl;
+mod diverge;
 mod doctor;
 mod exec;
 mod list;
@@ -67,6 +68,8 @@ enum Command {
     /// Replay jobs measured on real kernels in the model; measure them, or step both
     #[command(visible_alias = "validate")]
     Control(control::Args),
+    /// Find the first access after which two booted kernels differ, under one load
+    Diverge(diverge::Args),
     /// Write the HTML page of a run folder again
     Report(show::ReportArgs),
     /// Inspect a trace or replay it under any policy and size
@@ -116,6 +119,7 @@ fn answer(command: Command) -> Answer {
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Control(args) => control::run(&args),
+        Command::Diverge(args) => diverge::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Exec(args) => exec::run(&args),

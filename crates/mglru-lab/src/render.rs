@@ -1,6 +1,7 @@
 //! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
 
 mod ablation;
+mod diverge;
 mod html;
 mod measured;
 mod mmtests2012;
@@ -10,6 +11,7 @@ mod start_cost;
 mod table;
 
 pub use ablation::ablation;
+pub use diverge::diverge_page;
 pub use html::html;
 pub use measured::measured;
 pub use mmtests2012::mmtests2012;

@@ -6,6 +6,7 @@ use crate::compare::{self, Comparison, Table};
 use crate::fit::Notes;
 use crate::indicator::{self, IndicatorResult};
 use crate::judge::{self, ControlResult, PublishedResult, Verdict};
+use crate::pace;
 use crate::plan::Plan;
 use crate::record::Record;
 
@@ -64,6 +65,12 @@ impl Report {
             gap: plan.gap.clone(),
             records,
         }
+    }
+
+    /// Lines about the run as a whole: variants left out or replaced, and what decided its pace.
+    pub fn remarks(&self) -> String {
+        let customs = self.records.iter().map(|record| &record.custom);
+        self.notes.lines(&self.backend) + &pace::line(customs).unwrap_or_default()
     }
 
     /// Exit status of `mglru run`: 1 when an expectation was missed or a control failed.

@@ -34,7 +34,8 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use mglru_guest::Order;
-use mglru_guest::order::{Work, Workload as Carried};
+use mglru_guest::order::{Steps, Work, Workload as Carried};
+use mglru_guest::report::Step;
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size};
 use mglru_workload::op::Knob;
@@ -48,12 +49,13 @@ use self::initramfs::Archive;
 pub(crate) use self::install::{Finding, install, look};
 use self::program::ProgramSpec;
 use self::qemu::Machine;
+use self::repeat::VirtualTime;
 use self::scratch::Scratch;
 use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
 pub(crate) use self::truth::{Asked as TruthAsked, Measuring};
 use self::watch::Told;
 use super::workload::Source;
-use super::{Backend, Job, Outcome, Progress, Sections, sim, word};
+use super::{Backend, Job, Outcome, Progress, Sections, Stepping, sim, word};
 use crate::error::KeyError;
 use crate::fit::Fit;
 use crate::variant::Variant;
@@ -325,15 +327,22 @@ impl Job for KernelJob {
         self.run_keeping(seed, progress, &folder.path().join("run"))
     }
 
+    fn stepping(&self) -> Option<&dyn Stepping> {
+        let is_workload = matches!(self.task, Task::Workload { .. });
+        is_workload.then_some(self as &dyn Stepping)
+    }
+
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
         let console = files.with_extension("console.log");
-        let told = self.boot(seed, &console).map_err(|e| beside(e, "console", &console))?;
+        let told = self.boot(seed, None, &console).map_err(|e| beside(e, "console", &console))?;
         progress(1.0);
         let mut found = self.outcome(&told, files, &console)?;
         if let Some(proof) = &told.proof {
             // The host's time is none of a run's that can be repeated.
             found.custom.shift_remove("boot_s");
             found.custom.insert("repeatable".to_string(), true.into());
+            let ns = self.spec.ns_per_instruction;
+            found.custom.insert("ns_per_instruction".to_string(), ns.into());
             found.custom.insert("repeat".to_string(), proof.clone());
             let memory = repeat::memory(self.memory, &self.order, &told.ready);
             found.custom.insert("memory".to_string(), memory);
@@ -341,6 +350,13 @@ impl Job for KernelJob {
             found.custom.insert("repeatable".to_string(), false.into());
         }
         Ok(found)
+    }
+}
+
+impl Stepping for KernelJob {
+    fn step(&self, seed: u64, steps: Steps, console: &Path) -> Result<Vec<Step>, String> {
+        let told = self.boot(seed, Some(steps), console);
+        told.map(|told| told.steps).map_err(|e| beside(e, "console", console))
     }
 }
 
@@ -359,7 +375,7 @@ impl KernelJob {
         }
     }
 
-    fn boot(&self, seed: u64, console: &Path) -> Result<Told, String> {
+    fn boot(&self, seed: u64, steps: Option<Steps>, console: &Path) -> Result<Told, String> {
         let memory = self.memory + order::disk_memory(&self.order);
         fits(memory)?;
         let is_virtual = self.spec.is_virtual();
@@ -367,9 +383,10 @@ impl KernelJob {
             true => "tcg",
             false => accel::choose(self.spec.accel, &self.image.path)?,
         };
+        let ns_per_instruction = self.spec.ns_per_instruction;
         let folder = console.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let initramfs = self.initramfs(seed)?;
+        let initramfs = self.initramfs(seed, steps)?;
         let machine = Machine {
             image: &self.image.path,
             initramfs: Scratch::holding(&initramfs)?,
@@ -379,7 +396,7 @@ impl KernelJob {
             nodes: self.nodes,
             append: &self.spec.append,
             accel,
-            virtual_time: is_virtual.then_some(seed),
+            virtual_time: is_virtual.then_some(VirtualTime { seed, ns_per_instruction }),
         };
         let proof = is_virtual.then(|| repeat::proof(&machine, &initramfs)).transpose()?;
         let qemu = machine.start(console)?;
@@ -395,14 +412,14 @@ impl KernelJob {
         Ok((self.kind, scratch, size))
     }
 
-    fn initramfs(&self, seed: u64) -> Result<Vec<u8>, String> {
+    fn initramfs(&self, seed: u64, steps: Option<Steps>) -> Result<Vec<u8>, String> {
         let mut archive = Archive::new().map_err(|e| e.to_string())?;
         let wanted = order::modules(&self.order, &self.spec, self.kind);
         let dir = self.image.modules.as_deref();
         let modules = pack::modules(&mut archive, dir, &wanted)?;
         let modules = repeat::with_parameters(modules, order::made(&self.order));
         let work = self.task.work(seed, self.scale);
-        let order = Order { modules, work, ..self.order.clone() };
+        let order = Order { modules, work, steps, ..self.order.clone() };
         pack::basics(&mut archive, guest::program()?, &order)?;
         pack::programs(&mut archive, &order::programs(&order, &self.spec))?;
         for (path, place) in &self.packed {

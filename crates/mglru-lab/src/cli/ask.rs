@@ -37,9 +37,7 @@ pub enum Skin {
 pub fn table(report: &Report, skin: Option<Skin>) -> String {
     match skin {
         None => render::report(report),
-        Some(Skin::Mmtests2012) => {
-            report.notes.lines(&report.backend) + &render::mmtests2012(&report.records)
-        }
+        Some(Skin::Mmtests2012) => report.remarks() + &render::mmtests2012(&report.records),
     }
 }
 

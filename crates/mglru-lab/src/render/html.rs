@@ -23,7 +23,7 @@ pub fn html(report: &Report) -> String {
     env.add_template("report.html", TEMPLATE).expect("the template is fixed");
     let template = env.get_template("report.html").expect("just added");
     let (bars, zero) = chart(&report.comparisons);
-    let notes = report.notes.lines(&report.backend);
+    let notes = report.remarks();
     let notes: Vec<String> = notes.lines().map(str::to_string).collect();
     let facts = context! { report => Serde(report), notes, bars => Serde(bars), zero };
     template.render(facts).expect("the template knows the report")

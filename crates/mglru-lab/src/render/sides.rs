@@ -21,7 +21,7 @@ pub fn sides(sides: &Sides) -> String {
     let (same, of) = (judged.iter().filter(|agree| **agree).count(), judged.len());
     let kernel = kernel(sides).map(|release| format!(" (Linux {release})")).unwrap_or_default();
     let title = format!("{} on {}{kernel}\n", sides.plan, backends.join(" and "));
-    let notes = sides.reports.iter().map(|report| report.notes.lines(&report.backend));
+    let notes = sides.reports.iter().map(|report| report.remarks());
     let title = title + &notes.collect::<String>();
     format!("{title}{}\n{same} of {of} answers agree\n", finish(table))
 }

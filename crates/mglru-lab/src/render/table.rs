@@ -13,7 +13,7 @@ use crate::trace_cmd::ReplayResult;
 pub fn report(report: &Report) -> String {
     let mut out =
         format!("{} on {}: {} records\n", report.plan, report.backend, report.records.len());
-    out += &report.notes.lines(&report.backend);
+    out += &report.remarks();
     let checks: Vec<&ControlResult> = report.controls.iter().chain(&report.neutral).collect();
     out += &comparisons(&report.comparisons);
     if !report.published.is_empty() {

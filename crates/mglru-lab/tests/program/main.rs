@@ -4,6 +4,7 @@ mod all_plans;
 mod booted;
 mod control;
 mod desk;
+mod diverge;
 mod exec;
 mod folders;
 mod measure;

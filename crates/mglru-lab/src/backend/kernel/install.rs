@@ -14,10 +14,11 @@ use super::{accel, guest, programs, qemu};
 const MALLOC: &str = "libjemalloc.so.2";
 
 /// Programs, and a library, with the packages they are in.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     (qemu::PROGRAM, "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs"),
     ("dmsetup", "dmsetup"),
     ("fio", "fio"),
     ("stress-ng", "stress-ng"),

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use mglru_guest::Order;
-use mglru_guest::order::{Disk, Group, MemoryDisk, Setting, Task, Work, Worker};
+use mglru_guest::order::{Disk, FileSystem, Group, MemoryDisk, Setting, Task, Work, Worker};
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size};
 use mglru_sim::swap::SwapKind;
@@ -37,16 +37,23 @@ pub fn of_machine(
     if !machine.kswapd {
         return Err(KeyError::value("machine.kswapd", false, "a booted kernel always has kswapd"));
     }
-    let zram_bytes = match (machine.swap.kind, machine.swap.size) {
-        (SwapKind::None, _) => 0,
-        (SwapKind::Zram, size) => size.unwrap_or(machine.memory).0,
-        (SwapKind::Device, _) => {
-            let problem = "the kernel backend swaps to zram or not at all";
+    let size = machine.swap.size.unwrap_or(machine.memory).0;
+    let (zram_bytes, swap_disk) = match machine.swap.kind {
+        SwapKind::None => (0, None),
+        SwapKind::Zram => (size, None),
+        SwapKind::Device if spec.is_virtual() => (0, Some(swap_disk(machine, size))),
+        SwapKind::Device => {
+            let problem = "by the host's clock the kernel backend swaps to zram or not at all";
             return Err(KeyError::value("machine.swap.kind", "device", problem));
         }
     };
+    if spec.filesystem == FileSystem::Xfs && !spec.is_virtual() {
+        let problem = "by the host's clock files lie on ext4";
+        return Err(KeyError::value("kernel.filesystem", "xfs", problem));
+    }
     Ok(Order {
         zram_bytes,
+        swap_disk,
         disk: Some(disk(machine, spec)),
         shared_writeback: !machine.dirty.per_group,
         settings: settings(machine, switches),
@@ -54,6 +61,10 @@ pub fn of_machine(
         prepare: spec.prepare.clone(),
         ..Order::default()
     })
+}
+
+fn swap_disk(machine: &MachineSpec, size: u64) -> MemoryDisk {
+    repeat::swap(size, machine.swap.device.as_ref().unwrap_or(&machine.device))
 }
 
 /// What files lie on, unless the plan says so itself: memory for a device that is memory.
@@ -74,6 +85,7 @@ fn disk(machine: &MachineSpec, spec: &KernelSpec) -> Disk {
         read_ahead_kb: machine.readahead_kb,
         delay_ms: delayed.then_some((read / DELAY_NS, write / DELAY_NS)),
         made: None,
+        file_system: spec.filesystem,
     };
     match spec.is_virtual() {
         false => disk,
@@ -88,9 +100,9 @@ pub fn size_disk(order: &mut Order, room: Size) {
     made.into_iter().for_each(|made| made.bytes = bytes);
 }
 
-/// Memory of the guest that is its disk.
+/// Memory of the guest that is its disks.
 pub fn disk_memory(order: &Order) -> u64 {
-    made(order).map_or(0, |made| made.bytes)
+    made(order).into_iter().chain(order.swap_disk).map(|disk| disk.bytes).sum()
 }
 
 /// The disk that the guest makes, if it does.
@@ -208,19 +220,23 @@ fn group_of<'a>(layout: &'a Layout, task: &TaskSpec) -> &'a str {
 
 /// Modules an order needs.
 pub fn modules(order: &Order, spec: &KernelSpec, kind: DiskKind) -> Vec<String> {
-    let made = made(order);
-    let mut names: Vec<&str> = match (&made, kind) {
-        (Some(disk), _) => repeat::modules(disk).to_vec(),
-        (None, DiskKind::Blk) => vec!["virtio_blk"],
-        (None, DiskKind::Pmem) => vec!["nfit", "nd_pmem"],
+    let made: Vec<MemoryDisk> = made(order).into_iter().chain(order.swap_disk).collect();
+    let mut names: Vec<&str> = match (made.is_empty(), kind) {
+        (false, _) => made.iter().flat_map(repeat::modules).copied().collect(),
+        (true, DiskKind::Blk) => vec!["virtio_blk"],
+        (true, DiskKind::Pmem) => vec!["nfit", "nd_pmem"],
     };
+    if order.disk.as_ref().is_some_and(|disk| disk.file_system == FileSystem::Xfs) {
+        names.push("xfs");
+    }
     if order.disk.as_ref().is_some_and(|disk| disk.delay_ms.is_some()) {
         names.extend(["dm_mod", "dm_delay"]);
     }
     if order.zram_bytes > 0 {
         names.push("zram");
     }
-    names.into_iter().map(str::to_string).chain(spec.load.iter().cloned()).collect()
+    let names = names.into_iter().map(str::to_string).chain(spec.load.iter().cloned());
+    names.collect::<IndexSet<_>>().into_iter().collect()
 }
 
 /// Programs of the host an order needs in the guest.
@@ -229,10 +245,11 @@ pub fn programs(order: &Order, spec: &KernelSpec) -> Vec<String> {
     if order.disk.as_ref().is_some_and(|disk| disk.delay_ms.is_some()) {
         names.push("dmsetup".to_string());
     }
-    if made(order).is_some() {
-        names.push("mkfs.ext4".to_string());
+    if let Some(disk) = order.disk.as_ref().filter(|disk| disk.made.is_some()) {
+        names.push(disk.file_system.maker().to_string());
     }
     let shell = order.zram_bytes > 0
+        || order.swap_disk.is_some()
         || !names.is_empty()
         || !order.prepare.trim().is_empty()
         || matches!(order.work, Work::Program(_));

@@ -1,8 +1,11 @@
 use super::*;
 
+use mglru_guest::order::FileSystem;
 use mglru_sim::device::DeviceSpec;
 use mglru_sim::swap::SwapSpec;
 use mglru_workload::op::GroupSpec as Named;
+
+use crate::backend::kernel::spec::Clock;
 
 const SWITCHES: Switches = Switches { lru_gen: 7, min_ttl_ms: None, swappiness: None };
 
@@ -51,12 +54,13 @@ fn groups_cannot_differ_in_swappiness() {
 #[test]
 fn a_slow_device_is_delayed_and_memory_is_memory() {
     let device = |name: &str| DeviceSpec::preset(name).unwrap();
+    let spec = KernelSpec { clock: Some(Clock::Host), ..KernelSpec::default() };
     let of = |device| {
         let machine = MachineSpec { device, ..MachineSpec::default() };
-        let order = of_machine(&machine, &KernelSpec::default(), &SWITCHES).unwrap();
-        let kind = disk_kind(&machine, &KernelSpec::default());
-        let names = modules(&order, &KernelSpec::default(), kind);
-        (order.disk.clone().unwrap(), names.join(" "), programs(&order, &KernelSpec::default()))
+        let order = of_machine(&machine, &spec, &SWITCHES).unwrap();
+        let kind = disk_kind(&machine, &spec);
+        let names = modules(&order, &spec, kind);
+        (order.disk.clone().unwrap(), names.join(" "), programs(&order, &spec))
     };
     let (disk, modules, programs) = of(device("delay"));
     assert_eq!((disk.device.as_str(), disk.delay_ms), ("/dev/vda", Some((0, 1000))));
@@ -68,13 +72,31 @@ fn a_slow_device_is_delayed_and_memory_is_memory() {
 }
 
 #[test]
+fn swap_on_a_device_is_a_disk_of_memory_beside_that_of_files() {
+    let swap = SwapSpec::on_device(64 << 20);
+    let machine = MachineSpec { swap, ..MachineSpec::default() };
+    let spec = KernelSpec { filesystem: FileSystem::Xfs, ..KernelSpec::default() };
+    let mut order = of_machine(&machine, &spec, &SWITCHES).unwrap();
+    size_disk(&mut order, spec.disk_room);
+    assert_eq!(disk_memory(&order), (64 << 20) + made(&order).unwrap().bytes);
+    let names = modules(&order, &spec, DiskKind::Blk);
+    assert!(names.contains(&"null_blk".to_string()) && names.contains(&"xfs".to_string()));
+    assert_eq!(programs(&order, &spec), ["mkfs.xfs", "busybox"]);
+}
+
+#[test]
 fn what_a_booted_kernel_cannot_do_is_refused() {
     let error = |machine: MachineSpec| {
         of_machine(&machine, &KernelSpec::default(), &SWITCHES).unwrap_err().to_string()
     };
     let swap = SwapSpec::on_device(1 << 30);
     let swapping = MachineSpec { swap, ..MachineSpec::default() };
-    assert!(error(swapping).starts_with("machine.swap.kind = device: the kernel backend swaps"));
+    let host = KernelSpec { clock: Some(Clock::Host), ..KernelSpec::default() };
+    let told = of_machine(&swapping, &host, &SWITCHES).unwrap_err().to_string();
+    assert!(told.starts_with("machine.swap.kind = device: by the host's clock the"), "{told}");
+    let xfs = KernelSpec { filesystem: FileSystem::Xfs, ..host };
+    let told = of_machine(&MachineSpec::default(), &xfs, &SWITCHES).unwrap_err().to_string();
+    assert_eq!(told, "kernel.filesystem = xfs: by the host's clock files lie on ext4");
     let alone = MachineSpec { kswapd: false, ..MachineSpec::default() };
     assert!(error(alone).starts_with("machine.kswapd = false: a booted kernel always"));
 }

@@ -67,6 +67,7 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
     custom.insert("kernel".to_string(), Json::from(told.kernel.clone()));
     let boot_s = (told.boot.as_secs_f64() * 100.0).round() / 100.0;
     custom.insert("boot_s".to_string(), Json::from(boot_s));
+    custom.extend(busy(&span).map(|busy| ("processor_busy".to_string(), Json::from(busy))));
     custom.insert("pressure_us".to_string(), pressure(&span));
     let reclaimed = reclaimed(&span);
     custom.extend(steal_spread(&reclaimed).map(|cv| ("pgsteal_cv".to_string(), Json::from(cv))));
@@ -115,6 +116,20 @@ fn starvation(told: &Told, layout: &Layout) -> Vec<(String, Json)> {
     }
     found.extend(told.starved.iter().map(|line| ("stopped".to_string(), line.clone().into())));
     found
+}
+
+/// The share of the time in which processors worked, to a thousandth.
+fn busy(span: &Span) -> Option<f64> {
+    let ticks = |at: &Snapshot| {
+        let ticks: Vec<u64> =
+            at.stat.split_whitespace().skip(1).map_while(|tick| tick.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are counted in user.
+        let all: u64 = ticks.iter().take(8).sum();
+        Some((all, *ticks.get(3)? + *ticks.get(4)?))
+    };
+    let ((from, idle_from), (to, idle_to)) = (ticks(span.from)?, ticks(span.to)?);
+    let (all, idle) = (to.checked_sub(from)?, idle_to.saturating_sub(idle_from));
+    (all > 0).then(|| ((all - idle.min(all)) as f64 / all as f64 * 1000.0).round() / 1000.0)
 }
 
 /// What is measured: from one snapshot to another.

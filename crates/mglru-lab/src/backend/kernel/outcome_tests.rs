@@ -43,6 +43,15 @@ fn told() -> (Told, Layout) {
 }
 
 #[test]
+fn processors_are_busy_for_a_share_of_the_measured_time() {
+    let at = |stat: &str| Snapshot { stat: stat.to_string(), ..Snapshot::default() };
+    let (from, to) = (at("cpu  10 0 5 100 20 0 0 0"), at("cpu  40 0 15 140 35 5 0 0"));
+    assert_eq!(busy(&Span { from: &from, to: &to }), Some(0.45));
+    assert_eq!(busy(&Span { from: &from, to: &from }), None);
+    assert_eq!(busy(&Span { from: &at(""), to: &to }), None);
+}
+
+#[test]
 fn the_run_phase_is_measured_without_what_prepares_it() {
     let (told, layout) = told();
     let found = outcome(&told, &layout).unwrap();

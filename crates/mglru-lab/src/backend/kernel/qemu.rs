@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use super::repeat::VirtualTime;
 use super::scratch::Scratch;
 use super::spec::DiskKind;
 use super::{programs, repeat};
@@ -42,8 +43,8 @@ pub struct Machine<'a> {
     pub append: &'a str,
     /// `kvm` or `tcg`.
     pub accel: &'static str,
-    /// The seed of virtual time; none: the host's time.
-    pub virtual_time: Option<u64>,
+    /// The guest's own time; none: the host's time.
+    pub virtual_time: Option<VirtualTime>,
 }
 
 impl Machine<'_> {
@@ -201,7 +202,7 @@ mod tests {
             nodes: 1,
             append: "",
             accel: "tcg",
-            virtual_time: Some(7),
+            virtual_time: Some(VirtualTime { seed: 7, ns_per_instruction: 2 }),
         };
         let flags = machine.flags();
         assert!(flags.contains("-accel tcg,thread=single -icount shift=1,sleep=off -rtc base="));

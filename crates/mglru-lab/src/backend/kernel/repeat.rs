@@ -15,8 +15,6 @@ use super::qemu::{self, Machine};
 use super::spec::DiskKind;
 use super::{order, programs};
 
-/// An instruction takes two to the power of this many nanoseconds.
-const SHIFT: u32 = 1;
 /// Requests served at the same time by a device that serves any number.
 const MOST_AT_ONCE: u32 = 1024;
 /// Disks of memory are whole pieces of this.
@@ -25,13 +23,23 @@ const DAY_S: u64 = 86_400;
 /// Every month has so many days.
 const DAYS: u64 = 28;
 
+/// What a guest's own time is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualTime {
+    /// Where random numbers begin.
+    pub seed: u64,
+    /// How long an instruction lasts, a power of two.
+    pub ns_per_instruction: u32,
+}
+
 /// The words that fix QEMU's clocks and random numbers for a seed. The kernel's own random numbers
 /// begin with the time of day.
-pub fn clock(seed: u64) -> String {
+pub fn clock(time: VirtualTime) -> String {
+    let (seed, shift) = (time.seed, time.ns_per_instruction.ilog2());
     let (day, s) = (1 + seed / DAY_S % DAYS, seed % DAY_S);
     let base = format!("2026-01-{day:02}T{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
     format!(
-        "-accel tcg,thread=single -icount shift={SHIFT},sleep=off -rtc base={base},clock=vm \
+        "-accel tcg,thread=single -icount shift={shift},sleep=off -rtc base={base},clock=vm \
          -seed {seed}"
     )
 }
@@ -39,18 +47,27 @@ pub fn clock(seed: u64) -> String {
 /// The disk as memory of the guest; its size is still to come. `delay_ms` of `disk` says whether
 /// another device holds requests back already.
 pub fn disk(disk: Disk, device: &DeviceSpec, kind: DiskKind) -> Disk {
+    let (name, queue) = match kind {
+        DiskKind::Blk => ("/dev/nullb0", Some(queue(device, disk.delay_ms.is_some()))),
+        DiskKind::Pmem => ("/dev/ram0", None),
+    };
+    Disk { device: name.to_string(), made: Some(MemoryDisk { bytes: 0, queue }), ..disk }
+}
+
+/// A disk of memory to swap to, as quick as the device files lie on.
+pub fn swap(bytes: u64, device: &DeviceSpec) -> MemoryDisk {
+    MemoryDisk { bytes: disk_size(bytes), queue: Some(queue(device, false)) }
+}
+
+/// The device's queue; one that is `held_back` by another device answers at once.
+fn queue(device: &DeviceSpec, held_back: bool) -> Queue {
     // One time for reads and writes; where a seek is in it, its mean.
     let latency_ns = device.read_ns + device.seek_ns + device.seek_spread_ns / 2;
-    let latency_ns = if disk.delay_ms.is_some() { 0 } else { latency_ns };
     let depth = match device.channels {
         0 => MOST_AT_ONCE,
         channels => channels.min(MOST_AT_ONCE),
     };
-    let (name, queue) = match kind {
-        DiskKind::Blk => ("/dev/nullb0", Some(Queue { latency_ns, depth })),
-        DiskKind::Pmem => ("/dev/ram0", None),
-    };
-    Disk { device: name.to_string(), made: Some(MemoryDisk { bytes: 0, queue }), ..disk }
+    Queue { latency_ns: if held_back { 0 } else { latency_ns }, depth }
 }
 
 /// Bytes of a disk of memory.
@@ -124,6 +141,8 @@ mod tests {
 
     #[test]
     fn a_seed_is_a_time_of_day() {
+        let clock = |seed| clock(VirtualTime { seed, ns_per_instruction: 4 });
+        assert!(clock(1).starts_with("-accel tcg,thread=single -icount shift=2,sleep=off "));
         assert!(clock(1).contains("-rtc base=2026-01-01T00:00:01,clock=vm -seed 1"));
         assert!(clock(90_061).contains("base=2026-01-02T01:01:01,clock=vm -seed 90061"));
         assert!(clock(u64::MAX).contains("T"), "any seed is one");
@@ -132,7 +151,7 @@ mod tests {
     #[test]
     fn a_disk_of_memory_answers_as_the_plans_device_does() {
         let of = |name: &str, delay_ms, kind| {
-            let plain = Disk { device: String::new(), read_ahead_kb: 128, delay_ms, made: None };
+            let plain = Disk { read_ahead_kb: 128, delay_ms, ..Disk::default() };
             let disk = disk(plain, &DeviceSpec::preset(name).unwrap(), kind);
             (disk.device, disk.made.unwrap().queue.map(|queue| (queue.latency_ns, queue.depth)))
         };

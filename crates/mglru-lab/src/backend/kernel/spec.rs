@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use mglru_guest::order::FileSystem;
 use mglru_sim::spec::Size;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -75,12 +76,16 @@ pub struct KernelSpec {
     pub accel: Accelerator,
     /// Whose clock it runs by; none: its own, unless KVM is asked for, which counts nothing.
     pub clock: Option<Clock>,
+    /// How long an instruction lasts in virtual time: a power of two up to 1024.
+    pub ns_per_instruction: u32,
     /// Memory of the guest; none: `machine.memory`.
     pub memory: Option<Size>,
     /// Processors of the guest; none: `machine.cpus`.
     pub cpus: Option<u32>,
     /// What files lie on; none: memory for `device = "ram"`, else a block device.
     pub disk: Option<DiskKind>,
+    /// The file system of what files lie on.
+    pub filesystem: FileSystem,
     /// Room on the disk besides the workload's files.
     pub disk_room: Size,
     /// Commands of an administrator before the work, for the shell.
@@ -105,9 +110,11 @@ impl Default for KernelSpec {
             append: String::new(),
             accel: Accelerator::Auto,
             clock: None,
+            ns_per_instruction: 2,
             memory: None,
             cpus: None,
             disk: None,
+            filesystem: FileSystem::Ext4,
             disk_room: Size(64 << 20),
             prepare: String::new(),
             programs: Vec::new(),
@@ -202,6 +209,11 @@ fn check(spec: &KernelSpec) -> Result<(), KeyError> {
     range("sample_ms", spec.sample_ms, 10, 3_600_000)?;
     range("timeout_s", spec.timeout_s, 1, 7 * 86_400)?;
     range("disk_room", spec.disk_room.0, 16 << 20, 1 << 44)?;
+    let ns = spec.ns_per_instruction;
+    if !(ns.is_power_of_two() && ns <= 1024) {
+        let problem = "must be a power of two from 1 to 1024";
+        return Err(KeyError::value("kernel.ns_per_instruction", ns, problem));
+    }
     match (spec.clock, spec.accel) {
         (Some(Clock::Virtual), Accelerator::Kvm) => {
             let problem = "virtual time counts instructions, which KVM does not (take auto or tcg)";
@@ -252,6 +264,8 @@ mod tests {
             error("timeout_s = 0", "k6.12"),
             "kernel.timeout_s = 0: must be from 1 to 604800"
         );
+        let told = error("ns_per_instruction = 3", "k6.12");
+        assert_eq!(told, "kernel.ns_per_instruction = 3: must be a power of two from 1 to 1024");
         let told = error("clock = \"virtual\"\naccel = \"kvm\"", "k6.12");
         assert!(told.starts_with("kernel.accel = kvm: virtual time counts"), "{told}");
     }

@@ -127,7 +127,7 @@ impl Measuring {
     /// # Errors
     /// What went wrong in the guest.
     pub fn run(&self, seed: u64, console: &Path) -> Result<Map<String, Json>, String> {
-        let told = self.job.boot(seed, console)?;
+        let told = self.job.boot(seed, None, console)?;
         // A job whose machine was too small is no truth about anything else.
         if let Some(kill) = told.killed.iter().find(|kill| !kill.in_group) {
             let problem = "the guest ran out of memory (kernel.memory): killed";

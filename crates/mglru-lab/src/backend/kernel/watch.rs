@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use mglru_guest::Report;
-use mglru_guest::report::{Command, Ended, Sample, Snapshot};
+use mglru_guest::report::{Command, Ended, Sample, Snapshot, Step};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,8 @@ pub struct Told {
     pub commands: Vec<(usize, Command)>,
     /// Samples in time: microseconds and groups.
     pub samples: Vec<(u64, BTreeMap<String, Sample>)>,
+    /// Looks at the machine while the work stood still.
+    pub steps: Vec<Step>,
     /// When the work was over.
     pub over: Option<Snapshot>,
     /// How each process of the work ended.
@@ -141,6 +143,7 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
         Report::Mark { phase, at } => told.marks.push((phase, *at)),
         Report::Command(command) => told.commands.push((told.marks.len(), command)),
         Report::Sample { at_us, groups } => told.samples.push((at_us, groups)),
+        Report::Step(step) => told.steps.push(*step),
         Report::Over { at, workers } => (told.over, told.workers) = (Some(*at), workers),
         Report::Failed { why } => return Err(format!("the guest: {why}")),
     }

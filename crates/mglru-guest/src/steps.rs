@@ -1,0 +1,64 @@
+//! Steps: the work stops after some of its accesses, and the first process looks at the machine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mglru_guest::order::Steps;
+
+/// Counts accesses and knows those after which the work stops.
+pub struct Schedule {
+    steps: Option<Steps>,
+    accesses: AtomicU64,
+    taken: AtomicU64,
+    /// The next stop; the task whose access it is moves it on before it goes on itself.
+    next: AtomicU64,
+}
+
+impl Schedule {
+    pub fn new(steps: Option<Steps>) -> Self {
+        let next = steps.map_or(u64::MAX, |steps| steps.from.max(1));
+        let zero = AtomicU64::default;
+        Self { steps, accesses: zero(), taken: zero(), next: AtomicU64::new(next) }
+    }
+
+    /// Counts an access; its number if the work is to stop after it.
+    pub fn stop(&self) -> Option<u64> {
+        let number = 1 + self.accesses.fetch_add(1, Ordering::Relaxed);
+        if number != self.next.load(Ordering::Relaxed) {
+            return None;
+        }
+        let taken = 1 + self.taken.fetch_add(1, Ordering::Relaxed);
+        let next = self.steps.and_then(|steps| after(&steps, number, taken));
+        self.next.store(next.unwrap_or(u64::MAX), Ordering::Relaxed);
+        Some(number)
+    }
+}
+
+/// The stop after one that is the `taken`-th.
+fn after(steps: &Steps, number: u64, taken: u64) -> Option<u64> {
+    let doubled = taken.checked_div(steps.doubled_after).unwrap_or(0).min(40);
+    let next = number + (steps.every.max(1) << doubled);
+    (next <= steps.to).then_some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stops(steps: Steps, accesses: u64) -> Vec<u64> {
+        let schedule = Schedule::new(Some(steps));
+        (0..accesses).filter_map(|_| schedule.stop()).collect()
+    }
+
+    #[test]
+    fn stops_lie_in_a_window() {
+        let steps = Steps { from: 10, to: 16, every: 3, ..Steps::default() };
+        assert_eq!(stops(steps, 100), [10, 13, 16]);
+        assert_eq!((0..9).filter_map(|_| Schedule::new(None).stop()).count(), 0);
+    }
+
+    #[test]
+    fn stops_grow_rarer_where_no_end_is_known() {
+        let steps = Steps { from: 2, to: u64::MAX, every: 2, doubled_after: 3, closely: false };
+        assert_eq!(stops(steps, 30), [2, 4, 6, 10, 14, 18, 26]);
+    }
+}
