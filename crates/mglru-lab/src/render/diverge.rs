@@ -35,7 +35,10 @@ pub fn diverge_page(found: &Found, names: [&str; 2], title: &str) -> String {
     let page = environment.get_template("page.html").expect("it was added");
     let told = text(found, names);
     let context = context! {
-        title, names => names.map(String::from), pictures => Serde(pictures), told, accesses => number(found.accesses as f64),
+        title, told,
+        names => names.map(String::from),
+        pictures => Serde(pictures),
+        accesses => number(found.accesses as f64),
         width => WIDTH, height => HEIGHT,
     };
     page.render(context).expect("the template uses what it is given")
