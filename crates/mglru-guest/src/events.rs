@@ -5,8 +5,8 @@ use std::fs;
 use rustix::mount::{MountFlags, mount};
 
 const TRACING: &str = "/sys/kernel/tracing";
-/// Which are told: reclaim, lists of pages, the page cache, kills, and of writeback what sets its
-/// pace, not every inode that it looks at.
+/// The events that are recorded: of reclaim, lists of pages, the page cache, kills, and those of
+/// writeback that set its pace, not every inode that it looks at.
 const EVENTS: [&str; 7] = [
     "vmscan",
     "pagemap",
@@ -16,7 +16,7 @@ const EVENTS: [&str; 7] = [
     "writeback/writeback_written",
     "writeback/balance_dirty_pages",
 ];
-/// Longest text of a step.
+/// A step's text is cut off here, bytes: the port carries a longer one slowly.
 const MOST: usize = 96 << 10;
 
 /// Starts to record; a kernel without trace events says so in the text.
@@ -34,7 +34,7 @@ pub fn start() -> Result<(), String> {
     Ok(())
 }
 
-/// What was recorded since the last call, at most so much that a port carries it quickly.
+/// Returns what was recorded since the last call.
 pub fn take() -> String {
     let text = fs::read_to_string(format!("{TRACING}/trace")).unwrap_or_default();
     let _ = put("trace", "");

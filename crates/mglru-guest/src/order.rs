@@ -48,11 +48,11 @@ pub struct Order {
 /// Accesses of the first process after which the work stops, and everything is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
-    /// The first.
+    /// The first stop follows this access.
     pub from: u64,
-    /// None is later.
+    /// No stop follows a later access.
     pub to: u64,
-    /// Accesses from one to the next.
+    /// Stops are so many accesses apart.
     pub every: u64,
     /// The distance doubles after each so many stops; 0: never.
     pub doubled_after: u64,
@@ -77,14 +77,14 @@ pub struct Disk {
     pub file_system: FileSystem,
 }
 
-/// What files are kept in.
+/// Names the file system that files lie in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileSystem {
-    /// ext4.
+    /// Has the guest make and mount ext4.
     #[default]
     Ext4,
-    /// XFS.
+    /// Has the guest make and mount XFS.
     Xfs,
 }
 

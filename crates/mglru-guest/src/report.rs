@@ -78,9 +78,9 @@ pub struct Snapshot {
 /// A look at the machine between two accesses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Accesses of the first process so far.
+    /// The first process has made so many accesses.
     pub access: u64,
-    /// What is counted so far.
+    /// The state between this access and the next.
     pub at: Snapshot,
     /// Cached pages of each file, a bit a page in hexadecimal digits, where asked for.
     pub pages: Vec<String>,

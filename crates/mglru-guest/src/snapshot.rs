@@ -33,28 +33,23 @@ impl Observer {
     }
 
     pub fn snapshot(&self, done: Done) -> Snapshot {
-        // The root counts what the machine's own counters leave to the groups.
-        let groups = self.groups.iter().map(String::as_str).chain(["/"]);
-        let groups = groups.map(|group| (group.to_owned(), group_state(group)));
+        let state = self.state();
         Snapshot {
-            at_us: self.at_us(),
-            vmstat: text("/proc/vmstat"),
             stat: text("/proc/stat").lines().next().unwrap_or_default().to_owned(),
             meminfo: text("/proc/meminfo"),
             min_free_kb: number("/proc/sys/vm/min_free_kbytes").unwrap_or(0),
-            lru_gen: text(LRU_GEN),
             pressure: Pressure {
                 memory: text("/proc/pressure/memory"),
                 io: text("/proc/pressure/io"),
             },
-            groups: groups.collect(),
             done,
-            resident: self.of_files(memory::resident),
+            ..state
         }
     }
 
-    /// What reclaim changes, without the rest of a snapshot.
+    /// Reads what reclaim changes, without the rest of a snapshot.
     pub fn state(&self) -> Snapshot {
+        // The root counts what the machine's own counters leave to the groups.
         let groups = self.groups.iter().map(String::as_str).chain(["/"]);
         let groups = groups.map(|group| (group.to_owned(), group_state(group)));
         Snapshot {
@@ -67,7 +62,7 @@ impl Observer {
         }
     }
 
-    /// Cached pages of each file, a bit a page in hexadecimal digits.
+    /// Tells the cached pages of each file, a bit a page in hexadecimal digits.
     pub fn pages(&self) -> Vec<String> {
         self.of_files(memory::resident_pages)
     }

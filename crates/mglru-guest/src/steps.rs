@@ -9,7 +9,7 @@ pub struct Schedule {
     steps: Option<Steps>,
     accesses: AtomicU64,
     taken: AtomicU64,
-    /// The next stop; the task whose access it is moves it on before it goes on itself.
+    /// The next stop.
     next: AtomicU64,
 }
 
@@ -20,20 +20,23 @@ impl Schedule {
         Self { steps, accesses: zero(), taken: zero(), next: AtomicU64::new(next) }
     }
 
-    /// Counts an access; its number if the work is to stop after it.
+    /// Counts an access, and returns the stop's number if the work is to stop after it. Other tasks
+    /// may have passed the stop meanwhile: one of them makes it, a little late.
     pub fn stop(&self) -> Option<u64> {
+        let steps = self.steps?;
         let number = 1 + self.accesses.fetch_add(1, Ordering::Relaxed);
-        if number != self.next.load(Ordering::Relaxed) {
+        let stop = self.next.load(Ordering::Acquire);
+        if number < stop {
             return None;
         }
-        let taken = 1 + self.taken.fetch_add(1, Ordering::Relaxed);
-        let next = self.steps.and_then(|steps| after(&steps, number, taken));
-        self.next.store(next.unwrap_or(u64::MAX), Ordering::Relaxed);
-        Some(number)
+        let taken = 1 + self.taken.load(Ordering::Relaxed);
+        let next = after(&steps, stop, taken).unwrap_or(u64::MAX);
+        let made = self.next.compare_exchange(stop, next, Ordering::AcqRel, Ordering::Relaxed);
+        made.ok().inspect(|_| self.taken.store(taken, Ordering::Relaxed))
     }
 }
 
-/// The stop after one that is the `taken`-th.
+/// Returns the stop after one that is the `taken`-th.
 fn after(steps: &Steps, number: u64, taken: u64) -> Option<u64> {
     let doubled = taken.checked_div(steps.doubled_after).unwrap_or(0).min(40);
     let next = number + (steps.every.max(1) << doubled);
@@ -54,6 +57,15 @@ mod tests {
         let steps = Steps { from: 10, to: 16, every: 3, ..Steps::default() };
         assert_eq!(stops(steps, 100), [10, 13, 16]);
         assert_eq!((0..9).filter_map(|_| Schedule::new(None).stop()).count(), 0);
+    }
+
+    #[test]
+    fn a_stop_that_another_access_passed_is_made_all_the_same() {
+        let steps = Steps { from: 2, to: 9, every: 1, ..Steps::default() };
+        let schedule = Schedule::new(Some(steps));
+        // Another task counted its access between this one's and the look at the next stop.
+        schedule.accesses.fetch_add(2, Ordering::Relaxed);
+        assert_eq!([(); 3].map(|()| schedule.stop()), [Some(2), Some(3), Some(4)]);
     }
 
     #[test]

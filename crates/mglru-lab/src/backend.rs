@@ -119,7 +119,7 @@ pub trait Stepping: Send + Sync {
     /// says goes to the file `console`.
     ///
     /// # Errors
-    /// What went wrong in the guest.
+    /// Says why the guest gave no result.
     fn step(&self, seed: u64, steps: Steps, console: &Path) -> Result<Vec<Step>, String>;
 }
 

@@ -13,6 +13,6 @@ mod text;
 mod window;
 
 pub use self::fields::{FIELDS, Field};
-pub use self::search::{DECISIVE, Drawn, Found, Moment, Request, find};
+pub use self::search::{DECISIVE, Found, Moment, Request, find};
 pub use self::text::text;
-pub use self::window::Parting;
+pub use self::window::{Parting, Series};

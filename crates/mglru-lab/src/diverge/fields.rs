@@ -9,32 +9,38 @@ use serde::Serialize;
 pub struct Field {
     /// Its name, as in `--on`.
     pub name: &'static str,
-    /// What it counts.
+    /// Says in a few words what it counts.
     pub about: &'static str,
+    /// It goes up and down; others only grow, from what the boot left.
+    pub is_level: bool,
 }
 
-const fn field(name: &'static str, about: &'static str) -> Field {
-    Field { name, about }
+const fn counter(name: &'static str, about: &'static str) -> Field {
+    Field { name, about, is_level: false }
+}
+
+const fn level(name: &'static str, about: &'static str) -> Field {
+    Field { name, about, is_level: true }
 }
 
 /// Every field, in the order in which a table shows those that part at the same access.
 pub const FIELDS: [Field; 16] = [
-    field("resident", "pages of the workload's files that are cached"),
-    field("pgmajfault", "faults that read"),
-    field("pgpgin", "KiB read from disks, by the whole machine"),
-    field("pgpgout", "KiB written to disks, by the whole machine"),
-    field("pgsteal", "pages reclaimed"),
-    field("pgscan", "pages scanned"),
-    field("refault_file", "file pages that came back soon (workingset_refault_file)"),
-    field("refault_anon", "anonymous pages that came back soon (workingset_refault_anon)"),
-    field("activate", "refaults taken for active at once (workingset_activate_*)"),
-    field("nodereclaim", "shadow nodes dropped (workingset_nodereclaim)"),
-    field("pgactivate", "pages activated"),
-    field("file", "bytes of page cache"),
-    field("anon", "bytes of anonymous memory"),
-    field("active_file", "bytes of active page cache: the two youngest generations"),
-    field("newest", "sequence number of the youngest generation"),
-    field("oldest_file", "file pages of the oldest generation"),
+    level("resident", "pages of the workload's files that are cached"),
+    counter("pgmajfault", "faults that read"),
+    counter("pgpgin", "KiB read from disks, by the whole machine"),
+    counter("pgpgout", "KiB written to disks, by the whole machine"),
+    counter("pgsteal", "pages reclaimed"),
+    counter("pgscan", "pages scanned"),
+    counter("refault_file", "file pages that came back soon (workingset_refault_file)"),
+    counter("refault_anon", "anonymous pages that came back soon (workingset_refault_anon)"),
+    counter("activate", "refaults taken for active at once (workingset_activate_*)"),
+    counter("nodereclaim", "shadow nodes dropped (workingset_nodereclaim)"),
+    counter("pgactivate", "pages activated"),
+    level("file", "bytes of page cache"),
+    level("anon", "bytes of anonymous memory"),
+    level("active_file", "bytes of active page cache: the two youngest generations"),
+    counter("newest", "sequence number of the youngest generation"),
+    level("oldest_file", "file pages of the oldest generation"),
 ];
 
 /// The values of all fields in a state.
@@ -70,9 +76,7 @@ fn generation(
 
 /// Counters go on from what the boot left; the first state is where they begin.
 pub fn since(values: &Values, start: &Values) -> Values {
-    let is_level =
-        |name| matches!(name, "resident" | "file" | "anon" | "active_file" | "oldest_file");
-    std::array::from_fn(|at| match is_level(FIELDS[at].name) {
+    std::array::from_fn(|at| match FIELDS[at].is_level {
         true => values[at],
         false => values[at].saturating_sub(start[at]),
     })

@@ -26,7 +26,7 @@ const PASSES: u32 = 8;
 /// differ between kernels from the first access on, and are told late.
 pub const DECISIVE: [&str; 4] = ["resident", "pgmajfault", "pgsteal", "pgscan"];
 
-/// What is compared.
+/// Says which runs are compared, and by what.
 pub struct Request<'a> {
     /// The two sides.
     pub jobs: [&'a dyn Stepping; 2],
@@ -55,7 +55,7 @@ pub struct Moment {
     pub events: [String; 2],
 }
 
-/// What the search came to.
+/// Holds the result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// Accesses of the first process up to the last stop that both made.
@@ -63,26 +63,17 @@ pub struct Found {
     /// Boots of each side.
     pub passes: u32,
     /// Stops of the first pass, with all fields of both sides.
-    pub series: Drawn,
+    pub series: Series,
     /// Where each field parts, earliest first, by the first pass.
     pub partings: Vec<Parting>,
     /// None: the sides do not differ.
     pub moment: Option<Moment>,
 }
 
-/// A series as data: accesses, and a row of values a stop and side.
-#[derive(Clone, Debug, Serialize)]
-pub struct Drawn {
-    /// Accesses at each stop.
-    pub accesses: Vec<u64>,
-    /// The fields of both sides at each stop.
-    pub sides: [Vec<Vec<u64>>; 2],
-}
-
 /// Searches; `progress` is told each pass before it begins.
 ///
 /// # Errors
-/// What went wrong in a guest.
+/// Says why a guest gave no result, or that it makes too few accesses.
 pub fn find(request: &Request, progress: &dyn Fn(u32, u64, u64)) -> Result<Found, String> {
     let first = Steps {
         from: FIRST,
@@ -99,11 +90,11 @@ pub fn find(request: &Request, progress: &dyn Fn(u32, u64, u64)) -> Result<Found
     let mut found = Found {
         accesses: series.accesses.last().copied().unwrap_or(0),
         passes: 1,
-        series: drawn(&series),
-        partings: partings.clone(),
+        series,
+        partings,
         moment: None,
     };
-    let Some(parting) = decisive(&partings, request) else { return Ok(found) };
+    let Some(parting) = decisive(&found.partings, request) else { return Ok(found) };
     narrow(request, parting, &starts, &mut found, progress)?;
     Ok(found)
 }
@@ -128,14 +119,6 @@ fn starts(steps: &Both) -> Result<[Values; 2], String> {
 
 fn series(steps: &Both, starts: &[Values; 2]) -> Series {
     Series::new([&steps[0], &steps[1]], [&starts[0], &starts[1]])
-}
-
-fn drawn(series: &Series) -> Drawn {
-    let rows = |side: &Vec<Values>| side.iter().map(|row| row.to_vec()).collect();
-    Drawn {
-        accesses: series.accesses.clone(),
-        sides: [rows(&series.sides[0]), rows(&series.sides[1])],
-    }
 }
 
 fn decisive(partings: &[Parting], request: &Request) -> Option<Parting> {

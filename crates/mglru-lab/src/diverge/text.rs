@@ -68,10 +68,8 @@ fn around(moment: &Moment, names: [&str; 2]) -> String {
     let first = first_unequal(&lines[0], &lines[1]);
     for (name, lines) in names.iter().zip(&lines) {
         let shown = lines.iter().skip(first.saturating_sub(BEFORE)).take(BEFORE + AFTER);
-        let count = lines.len();
-        let _ = writeln!(out, "trace events on {name} since access {} ({count}):", {
-            parting.equal_at
-        });
+        let (from, count) = (parting.equal_at, lines.len());
+        let _ = writeln!(out, "trace events on {name} since access {from} ({count}):");
         out += &indented(shown.map(|line| shortened(line)));
     }
     out
@@ -121,7 +119,7 @@ fn event(line: &str) -> Vec<&str> {
 mod tests {
     use super::*;
     use crate::diverge::Parting;
-    use crate::diverge::search::Drawn;
+    use crate::diverge::window::Series;
 
     #[test]
     fn events_are_compared_without_time_and_place() {
@@ -141,7 +139,7 @@ mod tests {
             generations: ["memcg 1 /a\n".to_string(), String::new()],
             events: ["x: one\n".to_string(), "y: two\n".to_string()],
         };
-        let series = Drawn { accesses: vec![], sides: [vec![], vec![]] };
+        let series = Series::default();
         let mut found =
             Found { accesses: 5, passes: 2, series, partings: vec![parting], moment: Some(moment) };
         let told = text(&found, ["old", "new"]);

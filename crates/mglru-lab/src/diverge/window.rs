@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::fields::{FIELDS, Values, since, values};
 
-/// What both sides were at the same stops.
+/// The states of both sides at the same stops.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Series {
     /// Accesses of the first process at each stop.
     pub accesses: Vec<u64>,

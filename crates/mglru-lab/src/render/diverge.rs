@@ -73,16 +73,16 @@ fn picture(found: &Found, name: &str) -> Option<Picture> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diverge::{Drawn, Parting};
+    use crate::diverge::{Parting, Series};
 
     #[test]
     fn a_page_draws_each_field_that_differs_and_escapes_names() {
-        let row = |n: u64| vec![n; FIELDS.len()];
+        let row = |n: u64| [n; FIELDS.len()];
         let parting = Parting { field: "pgscan", equal_at: 10, unequal_at: 20, values: [2, 4] };
         let found = Found {
             accesses: 20,
             passes: 1,
-            series: Drawn {
+            series: Series {
                 accesses: vec![10, 20],
                 sides: [vec![row(1), row(2)], vec![row(1), row(4)]],
             },
