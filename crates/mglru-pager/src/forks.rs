@@ -105,7 +105,7 @@ pub fn prepare() {
         // SAFETY: the functions live as long as the process.
         #[allow(unsafe_code)]
         unsafe {
-            libc::pthread_atfork(Some(before), Some(after), Some(after))
+            libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child))
         };
     });
 }
@@ -134,9 +134,44 @@ fn wait_for(who: Who) {
     }
 }
 
-/// In the parent and in the child, whose only thread this is.
-extern "C" fn after() {
+/// Lets work begin again.
+extern "C" fn in_parent() {
     if HELD.swap(false, Ordering::SeqCst) {
         PHASE.store(OPEN, Ordering::SeqCst);
+    }
+}
+
+/// Lets work begin in the child, whose only thread this is. A thread that only tried to work, and
+/// was about to be refused, is still counted here, where it never goes on: the child's own forks
+/// would wait for it for ever.
+extern "C" fn in_child() {
+    if HELD.load(Ordering::SeqCst) {
+        AT_WORK.iter().chain([&ENDING]).for_each(|count| count.store(0, Ordering::SeqCst));
+    }
+    in_parent();
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_does_not_wait_for_threads_that_it_does_not_have() {
+        // SAFETY: the child changes its own counts and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            HELD.store(true, Ordering::SeqCst);
+            AT_WORK[Who::Handler as usize].store(1, Ordering::SeqCst);
+            ENDING.store(1, Ordering::SeqCst);
+            in_child();
+            let left = AT_WORK.iter().chain([&ENDING]).map(|count| count.load(Ordering::SeqCst));
+            // SAFETY: nothing of the parent's is cleaned up.
+            unsafe { libc::_exit(left.sum::<u32>() as i32) };
+        }
+        let mut status = 0;
+        // SAFETY: the call fills the status of the child above.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
     }
 }
