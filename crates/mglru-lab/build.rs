@@ -1,5 +1,9 @@
 //! Hashes the model's source, so that records of another model are told apart from this one's, and
-//! compiles the library that QEMU loads, which the program carries.
+//! compiles what the program carries: the library that QEMU loads and, in a release build, the
+//! guest program and the preload library.
+
+#[path = "build/carried.rs"]
+mod carried;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -20,6 +24,7 @@ fn main() {
     println!("cargo::rustc-env=MGLRU_MODEL={:016x}", hasher.finish());
     println!("cargo::rerun-if-changed={}", own.join("qemu").display());
     compile(&own.join("qemu/lib.rs"));
+    carried::carry(&own.join(".."));
 }
 
 /// Compiles the library for QEMU to `libmglru_qemu.so` in the folder for what is built.

@@ -1,9 +1,11 @@
-//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants`, `booted` and
-//! `tidy`.
+//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants`, `booted`, `keys`,
+//! `deb` and `tidy`.
 
 mod booted;
 mod ci;
+mod deb;
 mod determinism;
+mod keys;
 mod mutants;
 mod tally;
 mod tidy;
@@ -11,8 +13,8 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask ci [quick|full] | determinism | mutants [CRATE] | booted | tidy";
+const USAGE: &str = "usage: cargo xtask ci [quick|full] | determinism | mutants [CRATE] | \
+    booted | keys | deb | tidy";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
         ["booted"] => status(booted::run(&root())),
         ["mutants"] => status(mutants::passes(&root(), "")),
         ["mutants", name] => status(mutants::passes(&root(), name)),
+        ["keys"] => status(keys::write(&root())),
+        ["deb"] => status(deb::build(&root())),
         ["tidy"] => status(tidy::run(&root())),
         _ => {
             eprintln!("{USAGE}");

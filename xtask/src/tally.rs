@@ -86,7 +86,7 @@ mod tests {
             "skipped: nor another",
             "---- b stdout ----",
             "12 pages",
-            "skipped: needs ../shared",
+            "skipped: needs the reference traces",
             "successes:",
             "    a",
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished",

@@ -1,11 +1,14 @@
-//! House rules as a program: sizes, names, words and citations (STYLE, B2). Each rule is a pure
-//! function from a file's text to findings.
+//! House rules as a program: sizes, names, words, citations and links. Each rule turns a file's
+//! text into findings.
 
+mod citations;
 mod functions;
+mod links;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use citations::Library;
 
 /// Longest file, lines.
 const FILE_FAIL: usize = 800;
@@ -48,15 +51,21 @@ impl Finding {
 /// Checks the tree, prints findings. True when none is fatal.
 pub fn run(root: &Path) -> bool {
     println!("== tidy");
-    let sections = sections(root);
+    let library = Library::read(root);
     let mut passed = true;
+    if let Some(problem) = crate::keys::stale(root) {
+        println!("error: {}: {problem}", crate::keys::PAGE);
+        passed = false;
+    }
     for path in sources(root) {
         let Ok(text) = fs::read_to_string(&path) else {
             println!("{}: not readable as text", path.display());
             passed = false;
             continue;
         };
-        for finding in check(&path, &text, sections.as_ref()) {
+        let mut findings = check(&path, &text, &library);
+        findings.extend(links::check(root, &path, &text));
+        for finding in findings {
             let kind = if finding.fatal { "error" } else { "warning" };
             let name = path.strip_prefix(root).unwrap_or(&path).display();
             println!("{kind}: {name}:{}: {}", finding.line, finding.problem);
@@ -66,14 +75,14 @@ pub fn run(root: &Path) -> bool {
     passed
 }
 
-fn check(path: &Path, text: &str, sections: Option<&BTreeSet<String>>) -> Vec<Finding> {
+fn check(path: &Path, text: &str, library: &Library) -> Vec<Finding> {
     let mut findings = words(text);
+    findings.extend(library.check(path, text));
     if path.extension().is_some_and(|e| e == "rs") {
         findings.extend(name(path));
         findings.extend(size(path, text));
         findings.extend(lines(text));
         findings.extend(functions::long(text, FUNCTION_FAIL));
-        findings.extend(sections.map(|s| citations(text, s)).unwrap_or_default());
     }
     findings
 }
@@ -111,38 +120,6 @@ fn words(text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Every `spec §n` must be a section of the specification.
-fn citations(text: &str, sections: &BTreeSet<String>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        let cited = line.split("spec §").skip(1).map(number);
-        let unknown = cited.filter(|n| !n.is_empty() && !sections.contains(n));
-        findings.extend(unknown.map(|n| Finding::fatal(at + 1, format!("spec §{n}: no section"))));
-    }
-    findings
-}
-
-/// The section number a text begins with: `5.3` of `5.3, 6`.
-fn number(text: &str) -> String {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    text[..end].trim_end_matches('.').to_string()
-}
-
-/// Section numbers of ARCHITECTURE.md's table of rules; `None` while the file is not there.
-fn sections(root: &Path) -> Option<BTreeSet<String>> {
-    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).ok()?;
-    Some(text.lines().flat_map(row).collect())
-}
-
-/// The sections a row `| spec §4 | aging: 4.1 when, 4.2 the pass |` defines: 4, 4.1 and 4.2.
-fn row(line: &str) -> Vec<String> {
-    let Some(rest) = line.strip_prefix("| spec §") else { return Vec::new() };
-    let chapter = number(rest);
-    let prefix = format!("{chapter}.");
-    let below = rest.split_whitespace().map(number).filter(|n| n.starts_with(&prefix));
-    below.chain([chapter.clone()]).collect()
-}
-
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(root, &mut found);
@@ -170,14 +147,13 @@ mod tests {
     use super::*;
 
     fn problems(path: &str, text: &str) -> Vec<String> {
-        let sections = BTreeSet::from(["5.3".to_string()]);
-        let found = check(Path::new(path), text, Some(&sections));
+        let found = check(Path::new(path), text, &Library::default());
         found.into_iter().map(|f| format!("{} {} {}", f.fatal, f.line, f.problem)).collect()
     }
 
     #[test]
     fn clean_code_passes() {
-        assert_eq!(problems("src/lru.rs", "// See spec \u{a7}5.3.\nfn f() {}\n"), [""; 0]);
+        assert_eq!(problems("src/lru.rs", "// Says why.\nfn f() {}\n"), [""; 0]);
     }
 
     #[test]
@@ -196,15 +172,5 @@ mod tests {
         assert_eq!(problems("a.rs", &text(501)), ["false 1 501 lines (warn 500, fail 800)"]);
         assert_eq!(problems("a.rs", &text(801)), ["true 1 801 lines (warn 500, fail 800)"]);
         assert_eq!(problems("src/a/tests.rs", &text(801)), [""; 0]);
-    }
-
-    #[test]
-    fn citations_must_exist() {
-        let found = problems("a.rs", "// spec \u{a7}5.4, spec \u{a7}5.3.");
-        assert_eq!(found, ["true 1 spec \u{a7}5.4: no section"]);
-        assert_eq!(
-            row("| spec \u{a7}4 | aging: 4.1 when, 4.2 walk, 5.1 no |"),
-            ["4.1", "4.2", "4"]
-        );
     }
 }

@@ -1,6 +1,7 @@
-//! What the first process and its workers say to each other through pipes, a line of JSON each.
+//! Defines the messages between the first process and its workers: a line of JSON each, through
+//! pipes.
 
-use mglru_guest::order::{Steps, Worker, Workload};
+use mglru_guest::order::{Steps, Until, Worker, Workload};
 use mglru_guest::report::Measured;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ pub struct Start {
     pub me: Worker,
     /// Where it stops to be looked at.
     pub steps: Option<Steps>,
+    /// Where the run ends early.
+    pub until: Option<Until>,
 }
 
 /// From a worker to the first process.
@@ -24,6 +27,8 @@ pub enum Ask {
     Mark { task: u32, phase: u32 },
     /// A task stops after an access of its process to be looked at.
     Step { task: u32, access: u64 },
+    /// The moment has come at which the run ends, after an access.
+    Stop { task: u32, access: u64 },
     /// A task stands at a barrier.
     Barrier { task: u32, id: u32 },
     /// An administrator's command.
@@ -43,8 +48,10 @@ pub enum Ask {
 pub enum Tell {
     /// Tasks may begin.
     Go,
-    /// What a task asked for is done.
+    /// The request of a task is done.
     GoOn { task: u32 },
+    /// The moment at which the run was to end lies behind.
+    PassBy,
     /// Say how much is done.
     Count,
     /// Say what was measured, and end.

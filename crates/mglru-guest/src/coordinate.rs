@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mglru_guest::order::{Worker, Workload};
-use mglru_guest::report::{Done, Ended, Step};
+use mglru_guest::order::{Steps, Until, Worker, Workload};
+use mglru_guest::report::{Done, Ended, Snapshot, Step};
 use mglru_guest::{Order, Report};
 
 use crate::administer;
@@ -19,12 +19,14 @@ use crate::ask::{Ask, Start, Tell};
 use crate::counts;
 use crate::events;
 use crate::link::Link;
+use crate::marker;
 use crate::snapshot::Observer;
+use crate::symbols;
 
 /// The program of every process here.
 const SELF: &str = "/init";
 
-/// What comes from a worker; nothing more when its line is closed.
+/// Reads messages of a worker; none come when its line is closed.
 type Heard = (usize, Option<Ask>);
 
 struct Running {
@@ -48,18 +50,26 @@ struct Coordinator<'a> {
     observer: Observer,
     sample_every: Duration,
     next_sample: Instant,
-    /// Look closely at each step.
-    closely: bool,
+    /// Says after which accesses the state is reported.
+    steps: Steps,
     /// Trace events are recorded, or why they cannot be.
     recording: Option<Result<(), String>>,
+    /// Says where the run ends early, if it does and has not come there.
+    until: Option<Until>,
     link: &'a mut Link,
 }
 
 pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), String> {
+    if order.until.is_some() {
+        events::start()?;
+    }
     let (sender, heard) = channel();
     let start = |(at, me): (usize, &Worker)| {
         let steps = order.steps.filter(|_| at == 0);
-        let start = Start { workload: workload.clone(), me: me.clone(), steps };
+        // Accesses are counted in the first process; time and events are everybody's.
+        let until = order.until.clone();
+        let until = until.filter(|until| at == 0 || !matches!(until, Until::Accesses(_)));
+        let start = Start { workload: workload.clone(), me: me.clone(), steps, until };
         start_worker(at, &start, sender.clone())
     };
     let workers = workload.workers.iter().enumerate().map(start).collect::<Result<_, _>>()?;
@@ -72,14 +82,19 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         observer: Observer::new(order),
         sample_every,
         next_sample: Instant::now() + sample_every,
-        closely: order.steps.is_some_and(|steps| steps.closely),
+        steps: order.steps.unwrap_or_default(),
         recording: None,
+        until: order.until.clone(),
         link,
     };
     run.await_ready()?;
     run.observer = Observer::new(order);
     let at = Box::new(run.observer.snapshot(Done::default()));
     run.link.say(&Report::Ready(at));
+    if let Some(until) = &order.until {
+        events::arm(until)?;
+    }
+    marker::start();
     run.tell_all(&Tell::Go);
     while run.workers.iter().any(|worker| !worker.left.is_empty()) {
         let heard = run.next();
@@ -169,13 +184,19 @@ impl Coordinator<'_> {
     fn answer(&mut self, (at, ask): Heard) -> Result<(), String> {
         match ask {
             Some(Ask::Mark { task, phase }) => {
+                marker::stop();
                 let done = self.counts();
                 let snapshot = Box::new(self.observer.snapshot(done));
                 self.link.say(&Report::Mark { phase, at: snapshot });
+                marker::start();
                 self.workers[at].say(&Tell::GoOn { task });
             }
             Some(Ask::Step { task, access }) => {
                 self.look(access);
+                self.workers[at].say(&Tell::GoOn { task });
+            }
+            Some(Ask::Stop { task, access }) => {
+                self.stop(access)?;
                 self.workers[at].say(&Tell::GoOn { task });
             }
             Some(Ask::Barrier { task, id }) => {
@@ -193,22 +214,46 @@ impl Coordinator<'_> {
             }
             Some(Ask::Failed { why }) => return Err(why),
             Some(Ask::Ready | Ask::Counted { .. } | Ask::Measured(_)) => {}
-            None => self.gone(at)?,
+            None => {
+                self.gone(at)?;
+                // The event was what ended it.
+                if matches!(self.until, Some(Until::Event(_))) && events::are_over() {
+                    self.stop(0)?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Tells everything, once, while the worker that asked stands still. The host ends the machine
+    /// then, or lets it go on.
+    fn stop(&mut self, access: u64) -> Result<(), String> {
+        if self.until.take().is_none() {
+            return Ok(());
+        }
+        // Telling everything takes time of its own.
+        let at_us = self.observer.at_us();
+        let events = events::latest();
+        let at = Snapshot { at_us, ..self.observer.snapshot(Done::default()) };
+        let step = Step { access, at, pages: self.observer.pages(), events };
+        self.link.say(&Report::Stopped { at: Box::new(step), text: symbols::text_address() });
+        self.link.await_host()?;
+        self.tell_all(&Tell::PassBy);
         Ok(())
     }
 
     fn look(&mut self, access: u64) {
         let events = match &self.recording {
-            _ if !self.closely => String::new(),
+            _ if !self.steps.closely => String::new(),
             Some(Ok(())) => events::take(),
             Some(Err(why)) => why.clone(),
             None => String::new(),
         };
-        let pages = if self.closely { self.observer.pages() } else { Vec::new() };
+        let told = self.steps.closely || self.steps.pages;
+        let pages = if told { self.observer.pages() } else { Vec::new() };
         let step = Step { access, at: self.observer.state(), pages, events };
         self.link.say(&Report::Step(Box::new(step)));
-        if self.closely && self.recording.is_none() {
+        if self.steps.closely && self.recording.is_none() {
             self.recording = Some(events::start());
         }
     }
@@ -246,7 +291,7 @@ impl Coordinator<'_> {
         }
     }
 
-    /// What all workers did so far; of one that is gone, what it last said.
+    /// Sums the work of all workers so far; one that is gone counts by its last report.
     fn counts(&mut self) -> Done {
         self.tell_all(&Tell::Count);
         let alive = self.workers.iter().filter(|worker| worker.line.is_some()).count();
@@ -268,6 +313,7 @@ impl Coordinator<'_> {
     }
 
     fn finish(mut self) -> Result<(), String> {
+        marker::stop();
         let done = self.counts();
         let at = Box::new(self.observer.snapshot(done));
         self.tell_all(&Tell::Finish);

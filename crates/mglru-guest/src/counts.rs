@@ -1,4 +1,4 @@
-//! What a process did, as the kernel counts it.
+//! Reads the kernel's counters of a process.
 
 use std::fs;
 

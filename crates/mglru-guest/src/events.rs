@@ -1,8 +1,11 @@
 //! The kernel's own trace events, with its clock's time stamps.
 
-use std::fs;
+use std::fs::{self, File};
 
+use mglru_guest::order::Until;
 use rustix::mount::{MountFlags, mount};
+
+use crate::until::is_off;
 
 const TRACING: &str = "/sys/kernel/tracing";
 /// The events that are recorded: of reclaim, lists of pages, the page cache, kills, and those of
@@ -49,7 +52,71 @@ pub fn take() -> String {
     kept
 }
 
+/// Forgets what was recorded so far; from here on the event, if one is named, ends the recording.
+///
+/// # Errors
+/// When the kernel has no such event.
+pub fn arm(until: &Until) -> Result<(), String> {
+    if let Until::Event(name) = until {
+        let folders = fs::read_dir(format!("{TRACING}/events")).map_err(|e| e.to_string())?;
+        let mut systems = folders.flatten().map(|system| system.path().join(name));
+        let event = systems.find(|event| event.join("trigger").exists());
+        let event = event.ok_or_else(|| format!("--until {name}: the kernel has no such event"))?;
+        // A kernel that traces nothing of it would not see it either.
+        let set = |file: &str, value: &str| fs::write(event.join(file), value);
+        let set = set("enable", "1").and_then(|()| set("trigger", "traceoff:1"));
+        set.map_err(|e| format!("--until {name}: {e}"))?;
+    }
+    put("trace", "")
+}
+
+/// Opens the switch that the event turns off.
+pub fn recording() -> Result<File, String> {
+    let path = format!("{TRACING}/tracing_on");
+    File::open(&path).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Tells whether the event has happened.
+pub fn are_over() -> bool {
+    recording().is_ok_and(|file| is_off(&file))
+}
+
+/// Returns the latest of what was recorded, and ends the recording.
+pub fn latest() -> String {
+    let _ = put("tracing_on", "0");
+    let text = fs::read_to_string(format!("{TRACING}/trace")).unwrap_or_default();
+    last_lines(&text, MOST)
+}
+
+/// The last whole lines of a text that fit in `most` bytes, without comments.
+fn last_lines(text: &str, most: usize) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with('#')).map(str::trim_end);
+    let mut kept: Vec<&str> = Vec::new();
+    let mut size = 0;
+    for line in lines.rev() {
+        size += line.len() + 1;
+        if size > most {
+            kept.push("(earlier ones are left out)");
+            break;
+        }
+        kept.push(line);
+    }
+    kept.iter().rev().flat_map(|line| [*line, "\n"]).collect()
+}
+
 fn put(file: &str, value: &str) -> Result<(), String> {
     let path = format!("{TRACING}/{file}");
     fs::write(&path, value).map_err(|e| format!("{path} = {value}: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept_whole() {
+        let text = "# head\none\ntwo  \nthree\n";
+        assert_eq!(last_lines(text, 100), "one\ntwo\nthree\n");
+        assert_eq!(last_lines(text, 11), "(earlier ones are left out)\ntwo\nthree\n");
+    }
 }

@@ -9,9 +9,9 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 
 use crate::link::Link;
-use crate::{coordinate, program, setup};
+use crate::{coordinate, probe, program, setup, symbols};
 
-/// What is mounted where: type and place.
+/// Lists mounts: type and place.
 const MOUNTS: [(&str, &str); 5] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -23,7 +23,7 @@ const MOUNTS: [(&str, &str); 5] = [
 pub fn run() -> Result<(), String> {
     let mounted = mount_all();
     let mut link = Link::open()?;
-    let told = mounted.and_then(|()| carry_out(&mut link));
+    let told = carry_out(&mut link, mounted);
     if let Err(why) = told {
         link.say(&Report::Failed { why });
     }
@@ -31,25 +31,35 @@ pub fn run() -> Result<(), String> {
     reboot(RebootCommand::PowerOff).map_err(|e| format!("power off: {e}"))
 }
 
+/// Mounts all of [`MOUNTS`]: one that fails does not stop the others.
 fn mount_all() -> Result<(), String> {
-    for (kind, place) in MOUNTS {
+    let mounted = MOUNTS.map(|(kind, place)| {
         let _ = fs::create_dir_all(place);
         mount(kind, place, kind, MountFlags::empty(), None)
-            .map_err(|e| format!("{place}: this kernel has no {kind} ({e})"))?;
-    }
-    Ok(())
+            .map_err(|e| format!("{place}: this kernel has no {kind} ({e})"))
+    });
+    mounted.into_iter().collect()
 }
 
-fn carry_out(link: &mut Link) -> Result<(), String> {
+fn carry_out(link: &mut Link, mounted: Result<(), String>) -> Result<(), String> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     link.say(&Report::Hello { kernel: release.trim().to_owned() });
     let order = order()?;
+    if let Work::Probe(paths) = &order.work {
+        link.say(&Report::Probed(probe::run(&order, paths)));
+        return Ok(());
+    }
+    mounted?;
     setup::prepare(&order)?;
     match &order.work {
-        Work::Nothing => Ok(()),
-        Work::Workload(workload) => coordinate::run(&order, workload, link),
-        Work::Program(work) => program::run(&order, work, link),
+        Work::Nothing | Work::Probe(_) => {}
+        Work::Workload(workload) => coordinate::run(&order, workload, link)?,
+        Work::Program(work) => program::run(&order, work, link)?,
     }
+    if symbols::are_asked_for() {
+        link.say(&Report::Symbols { text: symbols::told() });
+    }
+    Ok(())
 }
 
 fn order() -> Result<Order, String> {

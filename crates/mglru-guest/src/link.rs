@@ -1,9 +1,11 @@
 //! The line to the host: a serial port of its own, so that the kernel's messages cannot mix in.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 
 use mglru_guest::Report;
+use rustix::fs::OFlags;
 
 const PORT: &str = "/dev/ttyS1";
 
@@ -26,5 +28,18 @@ impl Link {
     /// Waits until everything has left the machine.
     pub fn drain(&mut self) {
         let _ = rustix::termios::tcdrain(&self.0);
+    }
+
+    /// Waits for a line of the host's, at work: virtual time would jump ahead of a machine that
+    /// sleeps. Most hosts say nothing and end the machine.
+    pub fn await_host(&mut self) -> Result<(), String> {
+        self.drain();
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let port = OpenOptions::new().read(true).custom_flags(flags).open(PORT);
+        let mut port = port.map_err(|e| format!("{PORT}: {e}"))?;
+        while !matches!(port.read(&mut [0]), Ok(1)) {
+            std::hint::spin_loop();
+        }
+        Ok(())
     }
 }

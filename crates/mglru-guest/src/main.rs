@@ -14,12 +14,16 @@ mod enter;
 mod events;
 mod init;
 mod link;
+mod marker;
 mod memory;
+mod probe;
 mod program;
 mod setup;
 mod snapshot;
 mod steps;
+mod symbols;
 mod task;
+mod until;
 mod worker;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Mapped memory, and the only unsafe code: a mapping's pages are touched through a raw pointer.
+//! Mapped memory, and nearly all unsafe code: a mapping's pages are touched through a raw pointer.
 //!
 //! Every access is atomic, so that tasks which share a region may touch a page at the same time; a
 //! page number is checked against the mapping's length; a mapping lives as long as its [`Mapping`].
@@ -99,7 +99,7 @@ impl Mapping {
         }
     }
 
-    /// What a store leaves: an all-zero page stays one.
+    /// Returns the bytes that a store leaves: an all-zero page stays one.
     fn stored(&self, page: u32) -> u64 {
         match self.content {
             Some(Content::Zero) => 0,

@@ -1,10 +1,12 @@
-//! What the guest is to do: a description of the machine's set-up and of the work, packed into the
+//! Tells the guest its work: a description of the machine's set-up and of the work, packed into the
 //! initramfs as `/order.json`.
 
 use serde::{Deserialize, Serialize};
 
 /// Where the order lies in the initramfs.
 pub const ORDER_FILE: &str = "/order.json";
+/// Under this name a probe tells which kinds of mapped devices there are.
+pub const TARGETS: &str = "dmsetup targets";
 /// Where files of the workload lie in the guest: [`file_path`].
 pub const MOUNT: &str = "/mnt";
 
@@ -39,9 +41,12 @@ pub struct Order {
     /// Where the work of the first process stops to be looked at.
     #[serde(default)]
     pub steps: Option<Steps>,
+    /// Where the run ends early.
+    #[serde(default)]
+    pub until: Option<Until>,
     /// Commands of an administrator before the work, in a shell.
     pub prepare: String,
-    /// What is run.
+    /// Work to run.
     pub work: Work,
 }
 
@@ -58,6 +63,38 @@ pub struct Steps {
     pub doubled_after: u64,
     /// Pages of files are told one by one, and trace events from the first stop on.
     pub closely: bool,
+    /// Pages of files are told one by one at every stop.
+    #[serde(default)]
+    pub pages: bool,
+}
+
+impl Steps {
+    /// Returns the stop after one that is the `taken`-th.
+    pub fn after(&self, stop: u64, taken: u64) -> Option<u64> {
+        let doubled = taken.checked_div(self.doubled_after).unwrap_or(0).min(40);
+        let next = stop + (self.every.max(1) << doubled);
+        (next <= self.to).then_some(next)
+    }
+
+    /// All stops in order, as accesses.
+    pub fn stops(self) -> impl Iterator<Item = u64> {
+        let mut taken = 0;
+        std::iter::successors(Some(self.from.max(1)), move |stop| {
+            taken += 1;
+            self.after(*stop, taken)
+        })
+    }
+}
+
+/// The moment at which a run ends before its work is over, and everything is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Until {
+    /// After so many accesses of the first process.
+    Accesses(u64),
+    /// So long after the work began, microseconds.
+    TimeUs(u64),
+    /// After the access in which the kernel first traces an event of this name.
+    Event(String),
 }
 
 /// A block device with a file system on it.
@@ -129,7 +166,7 @@ pub struct Queue {
 pub struct Setting {
     /// The file.
     pub path: String,
-    /// What is written.
+    /// Value to write.
     pub value: String,
     /// A kernel without the file cannot do what is asked.
     pub needed: bool,
@@ -144,12 +181,14 @@ pub struct Group {
     pub limits: Vec<(String, String)>,
 }
 
-/// What is run once everything is set up.
+/// Chooses the work once everything is set up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     /// Nothing: the machine boots and stops.
     #[default]
     Nothing,
+    /// Texts and folders of the kernel are looked for, with whatever modules can be loaded.
+    Probe(Vec<String>),
     /// A workload, carried out operation by operation.
     Workload(Workload),
     /// A program of the host's.

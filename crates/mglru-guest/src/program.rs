@@ -13,6 +13,7 @@ use mglru_guest::{Order, Report};
 
 use crate::counts;
 use crate::link::Link;
+use crate::marker;
 use crate::setup::group_dir;
 use crate::snapshot::Observer;
 
@@ -24,6 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub fn run(order: &Order, work: &Program, link: &mut Link) -> Result<(), String> {
     let observer = Observer::new(order);
     link.say(&Report::Ready(Box::new(observer.snapshot(Done::default()))));
+    marker::start();
     let mut child = start(work)?;
     let mut out = child.stdout.take().expect("it is piped");
     let reader = thread::spawn(move || {
@@ -33,8 +35,9 @@ pub fn run(order: &Order, work: &Program, link: &mut Link) -> Result<(), String>
     });
     let (timed_out, done) = wait(&mut child, order, work, &observer, link)?;
     let status = child.wait().map_err(|e| format!("the program: {e}"))?;
+    marker::stop();
     let at = Box::new(observer.snapshot(done));
-    // What the program left behind would hold its output open.
+    // A process that the program left behind would hold its output open.
     let _ = std::fs::write(format!("{}/cgroup.kill", group_dir(&work.group)), "1");
     let output = reader.join().unwrap_or_default();
     let from = output.len().saturating_sub(OUTPUT);

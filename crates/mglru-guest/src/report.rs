@@ -1,9 +1,13 @@
-//! What the guest tells, a line of JSON each. Texts of the kernel travel as they are and are read
-//! on the host.
+//! Defines the guest's reports, a line of JSON each. Texts of the kernel travel as they are and are
+//! read on the host.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+/// In the name of the processor of a guest whose instructions are counted. The usual name has
+/// another word of as many letters there.
+pub const PROFILED: &str = "QEMU TCG CPU profile 2.5+";
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,18 +17,20 @@ pub enum Report {
         /// As `uname -r` says.
         kernel: String,
     },
+    /// Answers a probe: the text of each path that this kernel has.
+    Probed(BTreeMap<String, String>),
     /// Everything is set up; the first operation follows.
     Ready(Box<Snapshot>),
     /// A phase of the workload begins.
     Mark {
         /// Its number.
         phase: u32,
-        /// What is counted so far.
+        /// Counters so far.
         at: Box<Snapshot>,
     },
     /// A command of an administrator was carried out.
     Command(Command),
-    /// What the groups hold while the work goes on; also a sign of life.
+    /// Memory of the groups while the work goes on; also a sign of life.
     Sample {
         /// Since the guest was ready, microseconds.
         at_us: u64,
@@ -33,12 +39,24 @@ pub enum Report {
     },
     /// The work stopped to be looked at.
     Step(Box<Step>),
+    /// The run ends here: its moment has come. It goes on if the host says a line.
+    Stopped {
+        /// State at that moment.
+        at: Box<Step>,
+        /// Where the kernel's code begins; 0: it does not tell.
+        text: u64,
+    },
     /// The work is over.
     Over {
-        /// What is counted at the end.
+        /// Counters at the end.
         at: Box<Snapshot>,
         /// How each worker ended, and what it counted.
         workers: Vec<Ended>,
+    },
+    /// The kernel's functions, where a run is profiled.
+    Symbols {
+        /// A line each, by address: distance from the one before in hexadecimal digits, name.
+        text: String,
     },
     /// The run cannot go on, and why.
     Failed {
@@ -69,7 +87,7 @@ pub struct Snapshot {
     pub pressure: Pressure,
     /// By group.
     pub groups: BTreeMap<String, GroupState>,
-    /// What the workload's processes did.
+    /// Work that the workload's processes did.
     pub done: Done,
     /// Pages of each file that are cached, by file.
     pub resident: Vec<u64>,
@@ -78,7 +96,7 @@ pub struct Snapshot {
 /// A look at the machine between two accesses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The first process has made so many accesses.
+    /// The first process has made so many accesses; 0: it was killed in one.
     pub access: u64,
     /// The state between this access and the next.
     pub at: Snapshot,
@@ -114,7 +132,7 @@ pub struct GroupState {
     pub pressure: Pressure,
 }
 
-/// What the workload's processes did up to some time.
+/// Holds the work that the workload's processes did up to some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     /// Application operations ended.
@@ -151,7 +169,7 @@ impl Done {
 /// A command of an administrator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
-    /// What was written, such as `+ 2 0 3 1 0`.
+    /// Text that was written, such as `+ 2 0 3 1 0`.
     pub text: String,
     /// 0, or the negative number of the error.
     pub rc: i32,
@@ -159,7 +177,7 @@ pub struct Command {
     pub took_us: u64,
 }
 
-/// What a group holds.
+/// Holds the memory of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// `memory.current`, bytes.
@@ -192,13 +210,13 @@ pub struct Ended {
     pub pid: Option<u32>,
     /// It was ended because its time was over.
     pub timed_out: bool,
-    /// What a workload's process measured; absent when it was killed.
+    /// Measurements of a workload's process; absent when it was killed.
     pub measured: Option<Measured>,
-    /// What a program printed.
+    /// Output of a program.
     pub output: String,
 }
 
-/// What a workload's process measured.
+/// Holds the measurements of a workload's process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Latency per class, as pairs of nanoseconds and counts.

@@ -47,7 +47,7 @@ pub fn prepare(order: &Order) -> Result<(), String> {
     lay_out(&order.files)
 }
 
-fn load(module: &str) -> Result<(), String> {
+pub fn load(module: &str) -> Result<(), String> {
     let (module, parameters) = module.split_once(' ').unwrap_or((module, ""));
     let file = File::open(module).map_err(|e| format!("{module}: {e}"))?;
     let parameters = CString::new(parameters).map_err(|e| format!("{module}: {e}"))?;

@@ -14,7 +14,7 @@ use crate::setup::group_dir;
 /// Where the generations are told, and debug commands taken.
 pub const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
 
-/// What is looked at.
+/// Reads the kernel's files of counters.
 pub struct Observer {
     start: Instant,
     groups: Vec<String>,
@@ -76,7 +76,7 @@ impl Observer {
     }
 }
 
-/// What a kernel does not have is empty.
+/// Reads a file; one that the kernel does not have is empty.
 fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

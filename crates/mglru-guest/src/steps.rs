@@ -30,17 +30,10 @@ impl Schedule {
             return None;
         }
         let taken = 1 + self.taken.load(Ordering::Relaxed);
-        let next = after(&steps, stop, taken).unwrap_or(u64::MAX);
+        let next = steps.after(stop, taken).unwrap_or(u64::MAX);
         let made = self.next.compare_exchange(stop, next, Ordering::AcqRel, Ordering::Relaxed);
         made.ok().inspect(|_| self.taken.store(taken, Ordering::Relaxed))
     }
-}
-
-/// Returns the stop after one that is the `taken`-th.
-fn after(steps: &Steps, number: u64, taken: u64) -> Option<u64> {
-    let doubled = taken.checked_div(steps.doubled_after).unwrap_or(0).min(40);
-    let next = number + (steps.every.max(1) << doubled);
-    (next <= steps.to).then_some(next)
 }
 
 #[cfg(test)]
@@ -49,7 +42,10 @@ mod tests {
 
     fn stops(steps: Steps, accesses: u64) -> Vec<u64> {
         let schedule = Schedule::new(Some(steps));
-        (0..accesses).filter_map(|_| schedule.stop()).collect()
+        let made: Vec<u64> = (0..accesses).filter_map(|_| schedule.stop()).collect();
+        let foreseen: Vec<u64> = steps.stops().take_while(|stop| *stop <= accesses).collect();
+        assert_eq!(made, foreseen);
+        made
     }
 
     #[test]
@@ -70,7 +66,7 @@ mod tests {
 
     #[test]
     fn stops_grow_rarer_where_no_end_is_known() {
-        let steps = Steps { from: 2, to: u64::MAX, every: 2, doubled_after: 3, closely: false };
+        let steps = Steps { from: 2, to: u64::MAX, every: 2, doubled_after: 3, ..Steps::default() };
         assert_eq!(stops(steps, 30), [2, 4, 6, 10, 14, 18, 26]);
     }
 }

@@ -209,6 +209,11 @@ impl<'a> Task<'a> {
         if let Some(access) = self.shared.schedule.stop() {
             self.ask(&Ask::Step { task: self.id, access });
         }
+        let made = || [&self.shared.reads, &self.shared.writes].map(|n| n.load(Ordering::Relaxed));
+        let access = made().iter().sum();
+        if self.shared.until.is_over(access) {
+            self.ask(&Ask::Stop { task: self.id, access });
+        }
     }
 
     fn end(&mut self, class: u8) {

@@ -17,13 +17,14 @@ use crate::ask::{Ask, Start, Tell};
 use crate::enter;
 use crate::steps::Schedule;
 use crate::task::{Places, Task};
+use crate::until::Watch;
 
 /// Significant digits of latencies, as in the simulated machine.
 const LATENCY_DIGITS: u8 = 3;
 /// Longer latencies count as this: an hour, in nanoseconds.
 const LATENCY_MAX: u64 = 3_600_000_000_000;
 
-/// What all tasks of a worker share.
+/// Holds the state that all tasks of a worker share.
 pub struct Shared {
     workload: Mutex<Box<dyn Workload>>,
     pub places: Places,
@@ -31,6 +32,7 @@ pub struct Shared {
     pub reads: AtomicU64,
     pub writes: AtomicU64,
     pub schedule: Schedule,
+    pub until: Watch,
     latency: Mutex<Vec<Histogram<u64>>>,
     out: Mutex<Stdout>,
 }
@@ -77,6 +79,7 @@ fn build(start: &Start) -> Result<Shared, String> {
         reads: AtomicU64::new(0),
         writes: AtomicU64::new(0),
         schedule: Schedule::new(start.steps),
+        until: Watch::new(start.until.clone())?,
         latency: Mutex::new(latency),
         out: Mutex::new(stdout()),
     })
@@ -114,8 +117,12 @@ fn pin_to(cpu: usize) -> Result<(), String> {
 
 fn obey(tell: Tell, shared: &Shared, tasks: &Tasks) {
     match tell {
-        Tell::Go => tasks.values().for_each(wake),
+        Tell::Go => {
+            shared.until.begin();
+            tasks.values().for_each(wake);
+        }
         Tell::GoOn { task } => tasks.get(&task).into_iter().for_each(wake),
+        Tell::PassBy => shared.until.pass_by(),
         Tell::Count => {
             let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let (ops, reads, writes) = (of(&shared.ops), of(&shared.reads), of(&shared.writes));

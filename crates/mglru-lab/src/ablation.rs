@@ -6,6 +6,7 @@
 
 mod effect;
 mod graph;
+pub mod mechanisms;
 mod predictions;
 
 use serde::Serialize;
@@ -53,7 +54,7 @@ pub struct Arm {
     pub along: Vec<String>,
 }
 
-/// What to compare.
+/// Lists the pairs to compare.
 ///
 /// # Errors
 /// When a variant is unknown, when no patch tells the two apart, or when `to` lacks one of `from`.
@@ -107,8 +108,9 @@ pub fn variants(arms: &[Arm], modes: &[Mode]) -> Vec<String> {
 /// Patches that `to` has on top of `from`, in the order of the series.
 fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
     let states = |name: &str| {
-        let config = policy::config(&toml::Table::new(), &Variant::named(name))?;
-        Ok(config.patches.states())
+        let variant = Variant::parse(name).map_err(|e| KeyError::value("variant", name, e))?;
+        let config = policy::config(&toml::Table::new(), &variant)?;
+        Ok([config.patches.states(), config.releases.states()].concat())
     };
     let (before, after) = (states(from)?, states(to)?);
     let differ = || before.iter().zip(&after).filter(|(b, a)| b.1 != a.1).map(|(_, a)| *a);
@@ -122,7 +124,7 @@ fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
     }
 }
 
-/// What the records of an ablation say, in the shape of its JSON output.
+/// Holds the findings of an ablation, in the shape of its JSON output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ablation {
     /// Plan name.
@@ -142,7 +144,7 @@ pub struct Ablation {
 pub struct Row {
     /// The patch.
     pub patch: String,
-    /// What it needs.
+    /// Patches that it needs.
     pub needs: Vec<&'static str>,
     /// The figure it is said to move.
     pub metric: &'static str,
@@ -151,9 +153,9 @@ pub struct Row {
     /// Sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// What each comparison says.
+    /// Result of each comparison.
     pub cells: Vec<Cell>,
-    /// What they say together; a comparison that other patches went along with does not count.
+    /// Joint result; a comparison that other patches went along with does not count.
     pub finding: Finding,
 }
 
@@ -171,7 +173,7 @@ pub struct Cell {
     /// Where nothing should change: the first counter that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<String>,
-    /// What it says.
+    /// Result of the comparison.
     pub finding: Finding,
 }
 

@@ -1,21 +1,25 @@
 //! The seam above the policy: what runs a workload and yields counters. A backend first reads a
 //! point of the plan and refuses what it cannot honour; only then does anything run.
 
+mod failure;
 pub(crate) mod kernel;
 pub mod mock;
 mod pager;
 pub(crate) mod sim;
 pub(crate) mod workload;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use mglru_guest::order::Steps;
+use mglru_guest::order::{Steps, Until};
 use mglru_guest::report::Step;
 use mglru_sim::spec::GroupSpec;
 use serde_json::Value as Json;
 use toml::{Table, Value};
+
+pub use failure::Failure;
 
 use crate::error::{Error, KeyError};
 use crate::fit::Fit;
@@ -79,7 +83,7 @@ pub trait Backend: Sync {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// What a variant of this backend is called in a model of it that runs beside it, under the
+    /// Names the variant of a model that runs beside this backend, under the
     /// same name.
     fn modelled(&self, variant: &Variant) -> Variant {
         variant.clone()
@@ -94,7 +98,7 @@ pub trait Job: Send + Sync {
     /// Runs to the end.
     ///
     /// # Errors
-    /// What went wrong while running, such as a trace that cannot be read.
+    /// Returns what went wrong while running, such as a trace that cannot be read.
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String>;
 
     /// The same run where it can be stopped; none: this backend cannot.
@@ -106,10 +110,10 @@ pub trait Job: Send + Sync {
     /// which no other run has.
     ///
     /// # Errors
-    /// As [`Job::run`].
-    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
+    /// As [`Job::run`], and whether a machine failed or what it was given.
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
         let _ = files;
-        self.run(seed, progress)
+        Ok(self.run(seed, progress)?)
     }
 }
 
@@ -121,12 +125,50 @@ pub trait Stepping: Send + Sync {
     /// # Errors
     /// Says why the guest gave no result.
     fn step(&self, seed: u64, steps: Steps, console: &Path) -> Result<Vec<Step>, String>;
+
+    /// Runs until the moment has come, and returns what was seen then. A machine that a debugger is
+    /// to see waits for it at a port, and until it leaves.
+    ///
+    /// # Errors
+    /// Says why the guest gave no result, or that its work was over before.
+    fn stop(
+        &self,
+        seed: u64,
+        until: &Until,
+        console: &Path,
+        debugger: Option<(u16, Announce)>,
+    ) -> Result<Step, String>;
+
+    /// Names fields of `mglru diverge` that it cannot tell.
+    fn lacks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Tells whether it can end at a moment, with [`Stepping::stop`].
+    fn can_stop(&self) -> bool {
+        true
+    }
+}
+
+/// Told once a machine stands still for a debugger.
+pub type Announce<'a> = &'a mut dyn FnMut(&Standing) -> Result<(), String>;
+
+/// A machine that stands still and waits for a debugger.
+pub struct Standing<'a> {
+    /// State seen at its moment.
+    pub at: &'a Step,
+    /// Where the debugger finds it.
+    pub address: SocketAddr,
+    /// Its kernel's release.
+    pub kernel: &'a str,
+    /// Where the kernel's code begins; 0: it does not tell.
+    pub text: u64,
 }
 
 /// Told the share of a run that is done, 0 to 1.
 pub type Progress<'a> = &'a (dyn Fn(f64) + Sync);
 
-/// What a run measured.
+/// Holds the measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Operations, rates, latency, virtual time.

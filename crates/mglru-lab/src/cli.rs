@@ -3,6 +3,8 @@
 mod ablate;
 mod ask;
 mod booted;
+mod capture;
+mod check;
 mod chosen;
 mod compare;
 mod control;
@@ -10,14 +12,20 @@ mod ctl;
 mod diverge;
 mod doctor;
 mod exec;
+mod gdb;
+mod kernel;
+mod keys;
 mod list;
+mod man;
 mod measure;
+mod profile;
 mod run;
 mod run_all;
 mod show;
 mod start_cost;
 mod top;
 mod trace;
+mod until;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -38,9 +46,11 @@ Examples:
   mglru run fio-zipf --set groups./fio.memory.max=2GiB     any key of a plan
   mglru ablate mongodb --scale 1/64 --mode one-in           which patch does what
   mglru compare mglru-runs/a mglru-runs/b      two folders of records
+  mglru check check-scan --kernel 7.2.12       a test of a booted kernel, for git bisect run
   mglru exec --memory.max 128MiB -- fio job.fio   a program on real memory under a budget
   mglru ctl set memory.max 96M                 change the budget of the program that runs
   mglru trace replay t.csv --policy lru,min,after --size 1%,10%
+  mglru help keys machine                      the keys of a plan's section; without one, all
 
 Exit status: 0 done; 1 a published expectation was missed or a control failed;
 2 bad input, with one line that names the file, key or option.";
@@ -57,19 +67,25 @@ struct Cli {
 enum Command {
     /// Run every variant and seed of a plan and compare them
     Run(run::Args),
+    /// Judge a plan's bounds on a booted kernel: a test for git bisect run
+    Check(check::Args),
     /// Flip one switch at a time: which patch does what
     Ablate(ablate::Args),
-    /// List plans, variants, switches, workloads or counters
+    /// List plans, variants, switches, workloads, counters or keys of plans
     List(list::Args),
     /// Show a plan as it would run
     Show(show::Args),
-    /// Compare two record files or run folders
+    /// Compare two record files, run folders, or captures of counters of real machines
     Compare(compare::Args),
+    /// Capture the counters of this machine, or of a group, while a command runs
+    Capture(capture::Args),
     /// Replay jobs measured on real kernels in the model; measure them, or step both
-    #[command(visible_alias = "validate")]
-    Control(control::Args),
-    /// Find the first access after which two booted kernels differ, under one load
+    #[command(visible_alias = "control")]
+    Validate(control::Args),
+    /// Find the first access after which two kernels, or a kernel and the model, differ
     Diverge(diverge::Args),
+    /// Say what a booted kernel's functions cost, in instructions, and where runs differ
+    Profile(profile::Args),
     /// Write the HTML page of a run folder again
     Report(show::ReportArgs),
     /// Inspect a trace or replay it under any policy and size
@@ -87,39 +103,52 @@ enum Command {
     StartCost(start_cost::Args),
     /// Say what this host offers booted kernels, and install what is missing
     Doctor(doctor::Args),
+    /// List and fetch kernels to boot, by version; say what one needs or lacks
+    #[command(subcommand, after_help = kernel::EXAMPLES)]
+    Kernel(kernel::Command),
     /// Print a completion script for a shell
     Completions {
         /// Shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual's page of every command to a folder
+    Man(man::Args),
 }
+
+/// Exit status of a command that is refused.
+const REFUSED: u8 = 2;
 
 /// Text for stdout and the exit status.
 type Answer = Result<(String, u8), Error>;
 
 /// Parses arguments, runs, prints. Every error leaves through here.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = keys::asked(args.into_iter().collect());
+    let refusal = check::refusal(&args);
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(e) if e.use_stderr() => return fail(&usage(&e)),
+        Err(e) if e.use_stderr() => return fail(&usage(&e), refusal),
         Err(e) => return print(&e.render().to_string(), 0),
     };
     match answer(cli.command) {
         Ok((text, status)) => print(&text, status),
         Err(e) if e.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(e) => fail(&e.to_string()),
+        Err(e) => fail(&e.to_string(), refusal),
     }
 }
 
 fn answer(command: Command) -> Answer {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Ablate(args) => ablate::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Control(args) => control::run(&args),
+        Command::Capture(args) => capture::run(&args),
+        Command::Validate(args) => control::run(&args),
         Command::Diverge(args) => diverge::run(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Exec(args) => exec::run(&args),
@@ -128,6 +157,8 @@ fn answer(command: Command) -> Answer {
         Command::Measure(args) => measure::run(&args),
         Command::StartCost(args) => start_cost::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Kernel(command) => kernel::run(&command),
+        Command::Man(args) => man::run(&args, Cli::command()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "mglru", &mut script);
@@ -136,21 +167,21 @@ fn answer(command: Command) -> Answer {
     }
 }
 
-/// Whoever reads our output may stop early; that is no error.
+/// Prints the output; its reader may stop early, which is no error.
 fn print(text: &str, status: u8) -> ExitCode {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            fail(&Error::io(Path::new("stdout"), e).to_string())
+            fail(&Error::io(Path::new("stdout"), e).to_string(), REFUSED)
         }
         _ => ExitCode::from(status),
     }
 }
 
-fn fail(message: &str) -> ExitCode {
+fn fail(message: &str, status: u8) -> ExitCode {
     // With stderr gone too there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "mglru: error: {}", message.replace('\n', " "));
-    ExitCode::from(2)
+    ExitCode::from(status)
 }
 
 /// clap's message without its usage block: the one line that names the option.

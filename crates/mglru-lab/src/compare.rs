@@ -1,4 +1,4 @@
-//! What records say about each other: each metric of each variant against the base, paired by seed
+//! Compares records: each metric of each variant against the base, paired by seed
 //! and sweep point. Pure: records in, comparisons out.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::judge::{self, Verdict};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::stats::{self, DIRECTION, EQUIVALENCE, Paired};
+use crate::stats::{self, DIRECTION, EQUIVALENCE, Independent, Paired};
 
 /// One metric of one variant against the base at one sweep point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,11 +32,14 @@ pub struct Comparison {
     pub ci95: Option<[f64; 2]>,
     /// Pairs.
     pub n: usize,
-    /// What the plan's expectation says, or `neutral` by equivalence test, or `not-judged`.
+    /// Verdict of the plan's expectation, or `neutral` by equivalence test, or `not-judged`.
     pub verdict: Verdict,
     /// 90 % interval, for equivalence tests.
     #[serde(skip)]
     pub ci90: Option<[f64; 2]>,
+    /// Figure of each run of the base and of the variant.
+    #[serde(skip)]
+    pub runs: [Vec<f64>; 2],
 }
 
 impl Comparison {
@@ -48,20 +51,42 @@ impl Comparison {
         }
         let (before, after): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let paired = Paired::new(&pairs);
+        let names = [&base[0].variant, &variant[0].variant].map(String::as_str);
+        let ratio = paired.as_ref().map(Paired::ratio);
         let interval = |confidence| paired.as_ref().and_then(|p| p.interval(confidence));
-        Some(Self {
+        let found = Self::of(metric, names, [before, after], ratio, interval);
+        Some(Self { point: base[0].point().to_string(), ..found })
+    }
+
+    /// Compares runs that are no pairs: captures of machines, whatever their number on each side.
+    pub fn unpaired(metric: &str, names: [&str; 2], runs: [Vec<f64>; 2]) -> Self {
+        let sides = Independent::new(&runs[0], &runs[1]);
+        let ratio = sides.as_ref().map(Independent::ratio);
+        let interval = |confidence| sides.as_ref().and_then(|s| s.interval(confidence));
+        Self::of(metric, names, runs, ratio, interval)
+    }
+
+    fn of(
+        metric: &str,
+        names: [&str; 2],
+        runs: [Vec<f64>; 2],
+        ratio: Option<f64>,
+        interval: impl Fn(f64) -> Option<[f64; 2]>,
+    ) -> Self {
+        Self {
             metric: metric.to_string(),
-            base: base[0].variant.clone(),
-            variant: variant[0].variant.clone(),
-            point: base[0].point().to_string(),
-            base_mean: stats::mean(&before),
-            mean: stats::mean(&after),
-            ratio: paired.as_ref().map(Paired::ratio),
+            base: names[0].to_string(),
+            variant: names[1].to_string(),
+            point: String::new(),
+            base_mean: stats::mean(&runs[0]),
+            mean: stats::mean(&runs[1]),
+            ratio,
             ci95: interval(DIRECTION),
-            n: pairs.len(),
+            n: runs[0].len().min(runs[1].len()),
             verdict: Verdict::NotJudged,
             ci90: interval(EQUIVALENCE),
-        })
+            runs,
+        }
     }
 }
 

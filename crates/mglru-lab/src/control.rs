@@ -4,9 +4,10 @@
 //! [`texts`] and [`truth`] read what was measured, [`version`] says whose rules replay it,
 //! [`replay`] runs it in the model as an experiment like any other (resumable, several at a time),
 //! [`counts`] names what is compared, [`verdict`] compares one version, [`report`] puts versions
-//! together, [`text`] and [`page`] tell.
+//! together, [`bounds`] judges them, [`text`] and [`page`] tell.
 
 pub mod answers;
+pub mod bounds;
 pub mod causes;
 pub mod counts;
 pub mod generations;

@@ -1,5 +1,5 @@
-//! `mglru diverge`: finds the first access after which two booted kernels are not in the same
-//! state, under the same load.
+//! `mglru diverge`: finds the first access after which two booted kernels, or a kernel and the
+//! model, are not in the same state, under the same load.
 //!
 //! Both kernels stop after the same accesses and tell their state. The first pass looks at some
 //! hundred stops over the whole run; each further pass looks at the window between the last equal
@@ -10,9 +10,12 @@ mod fields;
 mod pages;
 mod search;
 mod text;
+mod tolerance;
 mod window;
 
 pub use self::fields::{FIELDS, Field};
+pub use self::pages::Pages;
 pub use self::search::{DECISIVE, Found, Moment, Request, find};
 pub use self::text::text;
+pub use self::tolerance::Tolerance;
 pub use self::window::{Parting, Series};

@@ -10,7 +10,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A file is not valid TOML.
@@ -22,7 +22,7 @@ pub enum Error {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What the parser said.
+        /// Message of the parser.
         problem: String,
     },
     /// A key of a plan, or its value, is wrong.
@@ -36,6 +36,9 @@ pub enum Error {
     /// A request that no file is to blame for: an option, a name, a missing ability.
     #[error("{0}")]
     Request(String),
+    /// A machine that was booted gave no result: its kernel is to blame, or may be.
+    #[error("{0}")]
+    Machine(String),
 }
 
 impl Error {
@@ -72,10 +75,17 @@ impl KeyError {
         Self { key: key.into(), value: None, problem: problem.to_string() }
     }
 
-    /// A key nobody knows, with the nearest known ones.
+    /// A key nobody knows, with the nearest known ones, or all of them where none is near.
     pub fn unknown<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let last = key.rsplit_once('.').map_or(key, |(_, last)| last);
-        Self::key(key, format!("unknown key{}", did_you_mean(last, known)))
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = match did_you_mean(last, known.iter().copied()) {
+            none if none.is_empty() => {
+                format!(" (known: {}; mglru help keys explains them)", known.join(", "))
+            }
+            near => near,
+        };
+        Self::key(key, format!("unknown key{near}"))
     }
 
     /// The same error one level further out: `theta` inside `workload` is `workload.theta`.
@@ -135,6 +145,14 @@ mod tests {
     fn unknown_key_lists_all_of_few() {
         let e = KeyError::unknown("x", ["memory", "cpus"]);
         assert_eq!(e.to_string(), "x: unknown key (known: memory, cpus)");
+    }
+
+    #[test]
+    fn unknown_key_lists_all_of_many_where_none_is_near() {
+        let many: Vec<String> = (10..25).map(|n| format!("key{n}")).collect();
+        let e = KeyError::unknown("a.zzz", many.iter().map(String::as_str));
+        assert!(e.problem.starts_with("unknown key (known: key10, key11, "), "{e}");
+        assert!(e.problem.ends_with(", key24; mglru help keys explains them)"), "{e}");
     }
 
     #[test]

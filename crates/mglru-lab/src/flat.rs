@@ -7,6 +7,7 @@
 
 mod arc;
 mod clock;
+mod distances;
 mod fifo;
 mod lists;
 mod lru;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use arc::Arc;
 pub use clock::Clock;
+pub use distances::{Distances, Estimate, SLICES, Sampled};
 pub use fifo::Fifo;
 pub use lru::Lru;
 pub use optimal::{Bypass, NextUses, min_misses};

@@ -13,7 +13,7 @@ use crate::stats;
 pub struct IndicatorResult {
     /// Variant.
     pub variant: String,
-    /// What is looked at.
+    /// Name of the indicator.
     pub indicator: String,
     /// Metric.
     pub metric: String,

@@ -1,13 +1,13 @@
-//! Verdicts (design §0.7). A published change is reproduced when the 95 % paired interval excludes
-//! 1 on the right side and the point estimate lies in its band; a neutral one when the 90 %
-//! interval lies inside the band (two one-sided tests). One pair has no interval: then the point
-//! estimate alone decides and the result says n=1.
+//! Verdicts (experiments §0.7). A published change is reproduced when the 95 % paired interval
+//! excludes 1 on the right side and the point estimate lies in its band; a neutral one when the
+//! 90 % interval lies inside the band (two one-sided tests). One pair has no interval: then the
+//! point estimate alone decides and the result says n=1.
 
 use serde::Serialize;
 
 use crate::compare::{Comparison, Table};
 use crate::plan::Plan;
-use crate::plan::expect::{Control, Direction, NEUTRAL_BAND, Neutral, Published};
+use crate::plan::expect::{Direction, Expect, NEUTRAL_BAND, Neutral, Published};
 use crate::stats;
 
 /// Outcome of an expectation.
@@ -70,7 +70,7 @@ pub struct PublishedResult {
 /// A control or neutral expectation and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControlResult {
-    /// What is checked.
+    /// Title of the check.
     pub name: String,
     /// Metric.
     pub metric: String,
@@ -81,7 +81,7 @@ pub struct ControlResult {
     pub point: String,
     /// Band it must lie in.
     pub band: [f64; 2],
-    /// What was found: a ratio, a mean or a share; null when it could not be measured.
+    /// Our figure: a ratio, a mean or a share; null when it could not be measured.
     pub ours: Option<f64>,
     /// 90 % interval, where equality is tested.
     #[serde(skip)]
@@ -117,7 +117,7 @@ pub fn published(plan: &Plan, table: &Table) -> Vec<PublishedResult> {
 
 /// Judges every control.
 pub fn controls(plan: &Plan, table: &Table) -> Vec<ControlResult> {
-    each(&plan.controls, table, |c, point| {
+    each(&plan.expects, table, |c, point| {
         let base = c.base.as_ref().unwrap_or(&plan.base);
         let (band, ours) = control(c, base, table, point);
         ControlResult {
@@ -214,7 +214,7 @@ fn equal(band: [f64; 2], found: &Comparison) -> Verdict {
 }
 
 /// The band of a control and what was found.
-fn control(c: &Control, base: &str, table: &Table, point: &str) -> ([f64; 2], Option<f64>) {
+fn control(c: &Expect, base: &str, table: &Table, point: &str) -> ([f64; 2], Option<f64>) {
     let log = |variant: &str| table.compare(&c.metric, base, variant, point)?.ratio.map(f64::ln);
     match (c.ratio, c.value, c.share) {
         (Some(band), ..) => (band, log(&c.variant).map(f64::exp)),

@@ -14,18 +14,18 @@ after = 120.0
 [[neutral]]
 metric = "ops_per_s"
 variant = "after"
-[[control]]
+[[expect]]
 name = "half the gain"
 metric = "ops_per_s"
 variant = "half"
 share = [0.4, 0.6]
 of = "after"
-[[control]]
+[[expect]]
 name = "wt"
 metric = "custom.wt"
 variant = "after"
 value = [2.0, 3.0]
-[[control]]
+[[expect]]
 name = "loses"
 metric = "ops_per_s"
 variant = "random"

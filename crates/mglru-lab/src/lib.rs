@@ -2,9 +2,21 @@
 //!
 //! A plan (TOML) expands to runs, a backend turns each run into a record (a line of
 //! `records.jsonl`), and pure functions compare records and render the result. Nothing flows back.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! for record in mglru_lab::store::load(Path::new("mglru-runs/quickstart-227c664ae8c1fa7e"))? {
+//!     println!("{} {:?}", record.variant, record.metric("pgpgin/ops"));
+//! }
+//! # Ok::<(), mglru_lab::error::Error>(())
+//! ```
 
 pub mod ablation;
 pub mod backend;
+pub mod capture;
+mod carried;
+pub mod check;
 pub mod cli;
 pub mod compare;
 pub mod control;
@@ -22,10 +34,12 @@ pub mod pace;
 pub mod plan;
 pub mod plans;
 pub mod policy;
+pub mod profile;
 pub mod record;
 pub mod render;
 pub mod report;
 pub mod runner;
+pub mod samples;
 pub mod scale;
 pub mod sides;
 pub mod spec;

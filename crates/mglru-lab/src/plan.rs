@@ -3,6 +3,7 @@
 //! backend understands (`machine`, `groups`, `workload`, `reclaim`) stay tables until
 //! [`crate::spec`] hands each point of the sweep to it.
 
+pub mod bound;
 pub mod expect;
 mod read;
 
@@ -10,7 +11,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-pub use expect::{Control, Indicator, Neutral, Published, Watch};
+pub use bound::Bound;
+pub use expect::{Expect, Indicator, Neutral, Published, Watch};
 
 use crate::scale;
 use crate::variant::Variant;
@@ -50,13 +52,15 @@ pub struct Plan {
     /// Published before/after figures.
     pub published: Vec<Published>,
     /// Quantities that must or must not move.
-    pub controls: Vec<Control>,
+    pub expects: Vec<Expect>,
     /// Quantities expected to stay equal.
     pub neutral: Vec<Neutral>,
     /// Invariants and rates that give faulty variants away.
     pub indicators: Vec<Indicator>,
     /// Which variants they must flag.
     pub watch: Watch,
+    /// Conditions that must hold on every run, for `mglru check`.
+    pub bounds: Vec<Bound>,
     /// Why published figures are missed, where they are.
     pub gap: String,
     /// How `mglru run all` runs it.

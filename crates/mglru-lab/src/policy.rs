@@ -2,7 +2,7 @@
 //! keys, then the variant's own switches.
 
 use indexmap::IndexMap;
-use mglru::config::{Config, ConfigError, Patches, VARIANTS};
+use mglru::config::{Config, ConfigError, VARIANTS};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -24,9 +24,12 @@ pub fn config(reclaim: &Table, variant: &Variant) -> Result<Config, KeyError> {
     Ok(config)
 }
 
-/// The state of every patch switch, as recorded.
+/// Lists for records the state of every patch switch, the rules of releases that are on and the
+/// mechanisms that are off.
 pub fn switches(config: &Config) -> IndexMap<String, Json> {
-    let states = config.patches.states().into_iter();
+    let rules = config.releases.states().into_iter().filter(|(_, on)| *on);
+    let mechanisms = config.mechanisms.states().into_iter().filter(|(_, on)| !on);
+    let states = config.patches.states().into_iter().chain(rules).chain(mechanisms);
     states.map(|(name, on)| (name.to_string(), Json::Bool(on))).collect()
 }
 
@@ -37,7 +40,7 @@ pub fn variants() -> Vec<(String, String)> {
 
 /// Patch switches and plain keys with descriptions.
 pub fn keys() -> Vec<(String, String)> {
-    let all = Patches::NAMES.iter().chain(Config::KEYS);
+    let all = Config::switches().chain(Config::KEYS);
     all.map(|(name, says)| (name.to_string(), says.to_string())).collect()
 }
 
@@ -48,7 +51,7 @@ fn set(config: &mut Config, key: &str, value: &Value) -> Result<(), KeyError> {
             KeyError::value(key, &text, format!("must be {takes}"))
         }
         _ => {
-            let names = Patches::NAMES.iter().chain(Config::KEYS).map(|(name, _)| *name);
+            let names = Config::switches().chain(Config::KEYS).map(|(name, _)| *name);
             KeyError::key(key, format!("unknown key{}", did_you_mean(key, names)))
         }
     })

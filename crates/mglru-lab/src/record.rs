@@ -74,7 +74,7 @@ pub struct Latency {
     pub max: f64,
 }
 
-/// What a group reports.
+/// Holds a group's figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
@@ -87,7 +87,7 @@ impl Record {
     /// Reads one line.
     ///
     /// # Errors
-    /// What serde found wrong, or a schema this program does not read.
+    /// Returns serde's message, or names a schema that this program does not read.
     pub fn parse(line: &str) -> Result<Self, String> {
         let record: Self = serde_json::from_str(line).map_err(|e| e.to_string())?;
         match record.schema {
@@ -108,7 +108,7 @@ impl Record {
         self.custom.get(POINT).and_then(Json::as_str).unwrap_or_default()
     }
 
-    /// What tells runs of one plan apart.
+    /// Returns the key that tells runs of one plan apart.
     pub fn key(&self) -> (&str, u64, &str) {
         (&self.variant, self.seed, self.point())
     }

@@ -1,21 +1,27 @@
 //! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
 
 mod ablation;
+mod compared;
 mod diverge;
-mod html;
 mod measured;
 mod mmtests2012;
+mod mrc;
 mod page;
+mod profile;
+mod report;
 mod sides;
 mod start_cost;
 mod table;
 
-pub use ablation::ablation;
-pub use diverge::diverge_page;
-pub use html::html;
+pub use ablation::{ablation, mechanisms};
+pub use compared::{letter, mmtests};
+pub use diverge::{diverge_page, diverge_picture};
 pub use measured::measured;
 pub use mmtests2012::mmtests2012;
+pub use mrc::{mrc_page, mrc_sentence, mrc_table};
 pub use page::page;
+pub use profile::{collapsed, profile_picture, profile_table};
+pub use report::{Beside, html};
 pub use sides::sides;
 pub use start_cost::{start_cost_page, start_cost_table};
 pub use table::{comparisons, list, misses, plain, report};

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::backend::Outcome;
+use crate::backend::{Failure, Outcome};
 use crate::error::Error;
 use crate::record::Record;
 use crate::spec::{Experiment, RunSpec};
@@ -18,10 +18,10 @@ use crate::store::Store;
 /// Steps of the bar per run.
 const STEPS: u64 = 1000;
 
-/// What a worker tells the writing thread.
+/// Carries a worker's news to the writing thread.
 enum Message {
     Progress { run: usize, steps: u64 },
-    Done { run: usize, result: Box<Result<Outcome, String>>, wall_s: f64 },
+    Done { run: usize, result: Box<Result<Outcome, Failure>>, wall_s: f64 },
 }
 
 /// A bar on stderr, shown only on a terminal.
@@ -136,12 +136,15 @@ fn keep(
     experiment: &Experiment,
     store: &mut Store,
     run: &RunSpec,
-    result: Result<Outcome, String>,
+    result: Result<Outcome, Failure>,
     wall_s: f64,
 ) -> Result<(), Error> {
-    let record = result.and_then(|outcome| experiment.record(run, outcome));
-    let record = record
-        .map_err(|e| Error::Request(format!("{}: {}: {e}", experiment.plan.file, run.title())))?;
+    let at = |why: String| format!("{}: {}: {why}", experiment.plan.file, run.title());
+    let record = result.and_then(|outcome| Ok(experiment.record(run, outcome)?));
+    let record = record.map_err(|failure| match failure.reworded(at) {
+        Failure::Input(why) => Error::Request(why),
+        Failure::Machine(why) => Error::Machine(why),
+    })?;
     store.push(record)?;
     store.push_timing(run, wall_s)
 }

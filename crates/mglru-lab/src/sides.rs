@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::report::Report;
 use crate::stats;
 
-/// Changes smaller than this are none: the band of neutrality (design §0.7).
+/// Changes smaller than this are none: the band of neutrality (experiments §0.7).
 const LEAST_CHANGE: f64 = 0.03;
 
 /// Reports of the same plan beside each other.
@@ -20,7 +20,7 @@ pub struct Sides {
     pub plan: String,
     /// Backends, the one that measures first.
     pub backends: Vec<String>,
-    /// What they say.
+    /// Rows of the table.
     pub rows: Vec<Row>,
     /// The full reports, by backend.
     pub reports: Vec<Report>,
@@ -98,7 +98,7 @@ fn figure(tables: &[Table], metric: &str, variant: &str, point: &str) -> Option<
     Some(Row { row: titled(format!("{metric}, {variant}"), point), answers, agree })
 }
 
-/// What a variant does to a metric.
+/// Compares a variant's effect on a metric between the backends.
 fn change(tables: &[Table], plan: &Plan, metric: &str, variant: &str, point: &str) -> Option<Row> {
     let of = |table: &Table| table.compare(metric, &plan.base, variant, point);
     let found: Vec<Comparison> = tables.iter().map(of).collect::<Option<_>>()?;
@@ -137,7 +137,7 @@ fn way(found: &Comparison) -> Way {
     }
 }
 
-/// What the plan expects, as each backend answers it.
+/// Judges the plan's expectations on each backend.
 fn verdicts(reports: &[Report]) -> Vec<Row> {
     let checks = |report: &Report| -> Vec<(String, Verdict)> {
         let published = report.published.iter().map(|p| {

@@ -10,7 +10,7 @@ use mglru_workload::trace::is_pipe;
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use crate::backend::{Backend, Job, Outcome, Sections};
+use crate::backend::{Backend, Job, Outcome, Sections, kernel};
 use crate::dotted;
 use crate::error::{Error, KeyError};
 use crate::fit::Notes;
@@ -188,7 +188,14 @@ fn content(key: &str, path: &str) -> Result<String, KeyError> {
         return Err(KeyError::value(key, path, problem));
     }
     let unreadable = |e| KeyError::key(key, format!("{path}: {e}"));
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(unreadable)?);
+    let opened = match key {
+        "kernel.image" => {
+            let image = kernel::located(Path::new(path)).map_err(|e| KeyError::key(key, e))?;
+            File::open(image)
+        }
+        _ => File::open(path),
+    };
+    let mut file = BufReader::with_capacity(1 << 20, opened.map_err(unreadable)?);
     let mut digest = Sha256::new();
     loop {
         let chunk = file.fill_buf().map_err(unreadable)?;
@@ -199,6 +206,11 @@ fn content(key: &str, path: &str) -> Result<String, KeyError> {
         let length = chunk.len();
         file.consume(length);
     }
+}
+
+/// The name of a run, which its own files begin with.
+pub fn run_id(hash: &str, variant: &str, seed: u64, point: &str) -> String {
+    hex(&format!("{hash} {variant} {seed} {point}"), 6)
 }
 
 pub(crate) fn hex(text: &str, bytes: usize) -> String {
@@ -255,7 +267,7 @@ fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, 
             .collect::<Result<_, _>>()?;
         for &seed in &plan.seeds {
             for ((point, _), job) in points.iter().zip(&jobs) {
-                let id = hex(&format!("{hash} {} {seed} {point}", variant.name), 6);
+                let id = run_id(hash, &variant.name, seed, point);
                 let (variant, point, job) = (variant.clone(), point.clone(), job.clone());
                 runs.push(RunSpec { id, variant, seed, point, job });
             }

@@ -1,6 +1,6 @@
-//! What it costs to start the reclaim of a machine with many groups: processor time of one call,
-//! measured on the core itself with a host that does nothing, for each way of finding groups
-//! (spec §7.1, §7.5). With the memcg LRU it must not depend on their number.
+//! Measures how much it costs to start the reclaim of a machine with many groups: processor time of
+//! one call, measured on the core itself with a host that does nothing, for each way of finding
+//! groups (spec §7.1, §7.5). With the memcg LRU it must not depend on their number.
 //!
 //! Every group holds 1.9 GiB of clean file pages, most of them in folios of 2^15 pages, so that
 //! each priority gives a budget and ten thousand of them fit into memory; what is taken are pages

@@ -22,7 +22,7 @@ use crate::error::Error;
 pub struct Running {
     /// Its process; unknown of a socket that was named.
     pub pid: Option<u32>,
-    /// What the process is called.
+    /// Name of the process.
     pub name: String,
     /// Where it answers.
     pub socket: PathBuf,
@@ -48,7 +48,7 @@ pub fn told(what: impl AsRef<Path>, error: &ControlError) -> Error {
     Error::Request(format!("{}: {error}", what.as_ref().display()))
 }
 
-/// What the names of this user's sockets start with, unless the environment says otherwise. Names
+/// Begins the names of this user's sockets, unless the environment says otherwise. Names
 /// are abstract: no folder is made that others might have made first, and none is left behind.
 pub fn prefix() -> PathBuf {
     let named = std::env::var_os(ENV_CONTROL).filter(|prefix| !prefix.is_empty());

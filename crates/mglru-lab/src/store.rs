@@ -17,7 +17,7 @@ const OTHER: &str = "records.other.jsonl";
 const TIMING: &str = "timing.jsonl";
 const LOCK: &str = "lock";
 
-/// What a store does to files; a test puts a disk that fills up in its place.
+/// Does a store's work on files; a test puts a disk that fills up in its place.
 pub trait Disk: Write + Send {
     /// Cuts the file to `len` bytes.
     ///
@@ -42,7 +42,7 @@ pub struct Store {
     _lock: File,
 }
 
-/// What was found in a folder that already held records.
+/// Holds the records found in a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Records kept.

@@ -101,7 +101,7 @@ fn choose(
     Err(most_telling(refusals, &unsure))
 }
 
-/// Of the errors of all choices: one that a wrong choice of axes cannot have caused, if there is.
+/// Picks, among the errors of all choices, one that a wrong choice of axes cannot have caused.
 fn most_telling(refusals: Vec<KeyError>, candidates: &[Axis]) -> KeyError {
     let elsewhere = |e: &&KeyError| !candidates.iter().any(|axis| axis.key == e.key);
     let not_type = |e: &&KeyError| elsewhere(e) && !e.problem.starts_with("invalid type");

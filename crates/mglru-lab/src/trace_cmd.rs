@@ -1,10 +1,12 @@
-//! What `mglru trace info` and `mglru trace replay` compute. The types here are the JSON documents
-//! the two commands print.
+//! Computes what `mglru trace info`, `replay` and `mrc` say. The types here are the JSON documents
+//! that the commands print.
 //!
 //! A replay reads the trace as a stream; the optima need it whole, and sizes given as a share of
 //! the distinct pages need a pass that counts them first.
 
 mod capacity;
+mod curve;
+mod write;
 
 use std::path::Path;
 
@@ -14,10 +16,12 @@ use mglru_workload::trace::{
 use serde::{Deserialize, Serialize};
 
 pub use capacity::{BadCapacity, Capacity};
+pub use curve::{Curve, Knee, Point, curve};
+pub use write::{Made, Output, anonymize, convert, import};
 
 use crate::flat::{Outcome, Policy, Run, replay_stream, replay_whole};
 
-/// What `mglru trace info` says.
+/// Holds the answer of `mglru trace info`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceInfo {
     /// Name of the trace: its file without folder and suffixes.
@@ -34,14 +38,14 @@ pub struct TraceInfo {
     pub writes: u64,
 }
 
-/// What to replay.
+/// Describes the replay.
 #[derive(Clone, Debug)]
 pub struct ReplayRequest {
     /// The trace.
     pub file: TraceFile,
     /// Its format; told from name or content where absent.
     pub format: Option<Format>,
-    /// What counts as a request.
+    /// Choice of the accesses that count as requests.
     pub view: View,
     /// Policies.
     pub policies: Vec<Policy>,
@@ -51,7 +55,7 @@ pub struct ReplayRequest {
     pub seed: u64,
 }
 
-/// What `mglru trace replay` says.
+/// Holds the answer of `mglru trace replay`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayReport {
     /// Name of the trace.

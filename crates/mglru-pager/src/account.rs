@@ -1,4 +1,5 @@
-//! What each group holds and may hold: hierarchical, in bytes, checked before a fault returns.
+//! Accounts for what each group holds and may hold: hierarchical, in bytes, checked before a fault
+//! returns.
 //!
 //! A charge of a page includes what the pager keeps for it, so that the budget bounds the pager
 //! too. Names and meanings are those of cgroup v2.
@@ -12,11 +13,11 @@ use crate::faults::Faults;
 use crate::pressure::Pressure;
 use crate::sys::{PAGE, clock};
 
-/// What a resident page costs: itself, and its folio and links in the policy's slab.
+/// Cost of a resident page: itself, and its folio and links in the policy's slab.
 pub const PAGE_COST: u64 = PAGE as u64 + 40;
 /// No limit.
 pub const NO_LIMIT: u64 = u64::MAX;
-/// What one batch of reclaim may add to swap's pool before it frees its pages.
+/// Bytes that one batch of reclaim may add to swap's pool before it frees its pages.
 const RECLAIM_BYTES: u64 = 64 * PAGE as u64;
 /// The free reserve is a share of the limit, within bounds: enough for a burst of faults while
 /// the policy thread wakes, little enough not to be missed.
@@ -38,7 +39,7 @@ pub enum Setting {
     SwapMax,
 }
 
-/// What happened to a group, how often.
+/// Counts of events of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// It was reclaimed from although it was below `memory.low`.
@@ -196,7 +197,8 @@ impl Account {
         self.fault_max().saturating_sub(self.usage())
     }
 
-    /// What faults may fill: the rest is for reclaim, which packs pages before it frees them.
+    /// The part that faults may fill: the rest is for reclaim, which packs pages before it frees
+    /// them.
     fn fault_max(&self) -> u64 {
         let max = self.get(Setting::Max);
         if max == NO_LIMIT { NO_LIMIT } else { max - RECLAIM_BYTES.min(max / 16) }

@@ -30,10 +30,10 @@ use crate::sys::wake::Wake;
 
 /// Events after which the policy is woken to take them.
 pub const INBOX: usize = 4096;
-/// What they take until then.
+/// Bytes that they take until then.
 pub const INBOX_BYTES: u64 = (INBOX * size_of::<(Event, u32)>()) as u64;
 
-/// What one handler is told.
+/// Signals to one handler.
 pub struct Bell {
     /// Wakes it: faults that wait should be tried again.
     pub wake: Wake,
@@ -53,15 +53,15 @@ pub struct Arena {
     pub id: u32,
     /// State of each page.
     pub pages: Pages,
-    /// Who is charged.
+    /// The account that pays for its pages.
     pub account: Arc<Account>,
-    /// What backs it.
+    /// Where its pages come from.
     pub backing: Backing,
     /// The pager's swap.
     pub swap: Arc<Swap>,
-    /// What is resident.
+    /// Where resident pages lie.
     pub memory: Arc<dyn Frames>,
-    /// Of a heap: where its pages are before they are given back.
+    /// Where a heap's pages wait before they are given back.
     pub staging: Option<Arc<Staging>>,
     /// Its faults.
     pub uffd: Uffd,
@@ -75,18 +75,18 @@ pub struct Arena {
     pub starved: AtomicBool,
     /// The handlers end.
     pub closed: AtomicBool,
-    /// What faults did.
+    /// Counts of faults.
     pub counters: FaultCounters,
     /// Its last misses of swap.
     pub ahead: Mutex<Ahead>,
-    /// Who serves its faults.
+    /// The engine that serves its faults.
     pub engine: Box<dyn Engine>,
     access: AtomicU8,
     /// Page tables that were ever filled.
     tables: Table<AtomicU8>,
     /// The first of them are ready from the start.
     nr_ready: usize,
-    /// Who has this makes one ready.
+    /// Held by the thread that makes a chunk ready.
     readying: Mutex<()>,
     /// When each page was evicted (`distance`); 0: it was not, or came back.
     evicted: Table<AtomicU32>,
@@ -171,8 +171,8 @@ impl Arena {
         self.is_anon() && (!self.is_copy() || self.is_changed(page))
     }
 
-    /// As [`Self::is_own`], of a copy. The slot is asked for first: who brings a page in frees it
-    /// last.
+    /// As [`Self::is_own`], for a copy. Read the slot first: the thread that brings a page in frees
+    /// it last.
     fn is_changed(&self, page: u32) -> bool {
         self.pages.slot(page) != 0 || self.pages.presence(page) == Presence::Dirty
     }
@@ -191,7 +191,7 @@ impl Arena {
         }
     }
 
-    /// What a page is once it was brought for a store or a load. Where accessed bits are kept
+    /// The state of a page once it was brought for a store or a load. Where accessed bits are kept
     /// nothing would tell of its first store.
     pub fn brought(&self, store: bool) -> Presence {
         Presence::after(store || self.uffd.keeps_accessed())
@@ -270,14 +270,14 @@ impl Arena {
         }
     }
 
-    /// What serving a page takes that is found so. `None`: it came meanwhile, for another thread,
+    /// Tells how to serve a page that is found so. `None`: it came meanwhile, for another thread,
     /// or for the same one, which the kernel woke early and which faulted again.
     pub fn kind_of(&self, page: u32, presence: Presence, write: bool) -> Option<Kind> {
         match presence {
             Presence::Staged => Some(Kind::Limbo),
             Presence::Absent if self.source(page).is_some() => Some(Kind::Major),
             Presence::Absent if self.pages.slot(page) == 0 => Some(Kind::Minor),
-            // What is in the swap file is read, and noted when the read ends.
+            // A page in the swap file is read, and noted when the read ends.
             Presence::Absent => Some(Kind::Zswap),
             Presence::Clean if write => Some(Kind::Protect),
             _ => None,
@@ -313,7 +313,7 @@ impl Arena {
     /// Gives one share of a slot up. A child of a fork may have another.
     pub fn give_up_slot(&self, slot: Slot) {
         if let Some(bytes) = self.swap.free(slot) {
-            // What stays behind of its chunk is paid for at once, before a fault takes the room.
+            // The rest of its chunk is paid for at once, before a fault takes the room.
             if let Some(root) = self.account.ancestry().last() {
                 self.swap.settle_slack(root);
             }

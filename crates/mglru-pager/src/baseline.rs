@@ -20,7 +20,7 @@ use crate::sys::{PAGE, raw, thread};
 /// Messages taken at once.
 const MESSAGES: usize = 32;
 
-/// What the handler and the mapping share.
+/// State that the handler and the mapping share.
 struct Shared {
     memory: Memory,
     uffd: Uffd,

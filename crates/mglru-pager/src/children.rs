@@ -55,7 +55,7 @@ pub struct Children {
     /// Pages are on their way to be the parent's alone.
     unsharing: AtomicBool,
     stopping: AtomicBool,
-    /// What the program keeps from its children: addresses.
+    /// Addresses that the program keeps from its children.
     pub withheld: Withheld,
 }
 
@@ -68,7 +68,7 @@ struct Inbox {
     kept_shared: bool,
 }
 
-/// What a child is to find at a page.
+/// The content that a child is to find at a page.
 #[derive(Clone)]
 enum Held {
     /// A share of a slot.
@@ -88,7 +88,7 @@ pub struct Child {
 /// The child is gone.
 struct Ended;
 
-/// What it takes to bring a page.
+/// The steps that bring a page.
 struct Tools {
     page: Buffer,
     zeros: Buffer,
@@ -169,7 +169,7 @@ impl Children {
             serve_all(&mut children, all, &mut tools);
             drop(work);
             for reply in inbox.finish {
-                // Who asked may have given up.
+                // The caller may have given up.
                 let _ = reply.send(());
             }
             self.sleep(&children);

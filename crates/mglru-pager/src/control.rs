@@ -131,7 +131,7 @@ impl Drop for Control {
 
 struct Caller {
     stream: UnixStream,
-    /// What was read and is no whole line yet.
+    /// Bytes read that are no whole line yet.
     line: Vec<u8>,
 }
 
@@ -174,7 +174,7 @@ fn is_welcome(mut stream: &UnixStream) -> bool {
     if !peer.is_trusted() {
         let (own, uid) = (socket::user(), peer.uid);
         let reason = format!("the program is user {own}'s: user {uid} may not steer it");
-        // Who does not listen need not know.
+        // A client that does not listen need not know.
         let _ = stream.write_all(desk::refusal(libc::EPERM, &reason).as_bytes());
     }
     peer.is_trusted()

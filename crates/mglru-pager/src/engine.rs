@@ -1,4 +1,4 @@
-//! Who serves an arena's faults: all in which the engines differ.
+//! Serves an arena's faults: everything in which the engines differ.
 //!
 //! Whatever the engine, an arena has handlers: threads that read what is missing, and that do what
 //! is left to them.
@@ -14,7 +14,7 @@ use crate::sys::uffd::Uffd;
 /// Handlers of an arena at most.
 const MOST_HANDLERS: usize = 4;
 
-/// Who serves faults.
+/// The engine that serves faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultEngine {
     /// A thread of each mapping. System calls may be given its memory.
@@ -38,7 +38,7 @@ impl FaultEngine {
     }
 }
 
-/// What an arena asks of its engine.
+/// The questions that an arena asks its engine.
 pub trait Engine: Send + Sync {
     /// Opens what the kernel tells of faults through.
     ///

@@ -1,4 +1,4 @@
-//! What can go wrong, by what it means for the caller.
+//! Errors, by what they mean for the caller.
 
 use std::io;
 
@@ -16,9 +16,9 @@ pub enum PagerError {
     OutOfRange {
         /// The name of the value.
         what: &'static str,
-        /// What was given.
+        /// The value that was given.
         got: u64,
-        /// What it takes.
+        /// The values that it takes.
         takes: String,
     },
     /// A group's name is taken or not a name.
@@ -41,7 +41,7 @@ pub enum PagerError {
     Value {
         /// Its name.
         file: &'static str,
-        /// What was written.
+        /// The text that was written.
         text: String,
     },
     /// Less was reclaimed than asked for.
@@ -52,7 +52,7 @@ pub enum PagerError {
         /// Bytes that were to be.
         wanted: u64,
     },
-    /// What was asked for and this pager cannot do.
+    /// A request that this pager cannot carry out.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
     /// The pager was shut down.
@@ -81,7 +81,7 @@ impl PagerError {
     }
 }
 
-/// What a function in C answers with when it fails: an errno, and a line that says why.
+/// Answer of a C function that fails: an errno, and a line that says why.
 #[derive(Debug)]
 pub struct Failure(pub i32, pub String);
 

@@ -1,4 +1,4 @@
-//! What a group answers under cgroup v2's file names, and lru_gen: one table of names with how
+//! Answers under cgroup v2's file names, and lru_gen: one table of names with how
 //! each is read and written. Whatever shows groups to the outside goes through it.
 
 mod metrics;

@@ -34,7 +34,7 @@ static ENDING: AtomicU32 = AtomicU32::new(0);
 /// The forking thread has closed it.
 static HELD: AtomicBool = AtomicBool::new(false);
 
-/// Who works.
+/// The kind of thread that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A handler.

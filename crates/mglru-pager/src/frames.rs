@@ -11,7 +11,7 @@ use crate::sys::heap::Staging;
 use crate::sys::memory::Memory;
 use crate::sys::uffd::Span;
 
-/// What holds an arena's resident pages. Offsets are bytes from the arena's start; the caller
+/// Holds an arena's resident pages. Offsets are bytes from the arena's start; the caller
 /// holds the locks of the pages, and no store reaches them: they are protected or staged.
 pub trait Frames: Send + Sync {
     /// Copies resident pages.
@@ -60,7 +60,7 @@ impl Frames for Staging {
         Ok(())
     }
 
-    /// What is not mapped would be staged: nothing is gained.
+    /// An unmapped page would only be staged: nothing is gained.
     fn fill(&self, _offset: u64, _content: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

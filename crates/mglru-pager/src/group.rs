@@ -34,7 +34,7 @@ const EVENTS: [(&str, Happened); 10] = [
     ("faults_stuck", Happened::Stuck),
 ];
 
-/// What a mapping takes from the start beside its tables is less, bytes.
+/// More bytes than a mapping takes from the start beside its tables.
 const MAPPING: u64 = 1 << 20;
 /// Tables take less than this part of what they know.
 const TABLES: u64 = 256;
@@ -253,7 +253,7 @@ impl Group {
         self.ask(|policy, memcg| policy.age(memcg))
     }
 
-    /// What the policy knows of it and of all below it.
+    /// Reads what the policy knows of it and of all below it.
     pub(crate) fn report(&self) -> Result<GroupReport, PagerError> {
         self.ask(|policy, memcg| policy.report(memcg))
     }

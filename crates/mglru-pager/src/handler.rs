@@ -40,7 +40,7 @@ const MESSAGES: usize = 32;
 const HELD: usize = 1024;
 /// Reads of an arena under way at once, all handlers together.
 const DEPTH: usize = 16;
-/// What a thread's stack and its small buffers come to, bytes.
+/// Bytes of a thread's stack and its small buffers.
 const STACK: u64 = 64 << 10;
 /// Pages of one read at most: 64 KiB.
 const CLUSTER: u32 = 16;
@@ -173,9 +173,9 @@ impl Handler {
         }
     }
 
-    /// Faults come last: who forked goes on once the message is read, and from then on pages can
-    /// be installed. One that was before the message is noted would be taken for one that the
-    /// child shares.
+    /// Serves faults last: once its message is read a forking thread goes on, and pages can be
+    /// installed. A page installed before the fork is noted would be taken for one that the child
+    /// shares.
     fn serve(&mut self, messages: &[Message]) {
         for message in messages.iter().filter(|message| message.fault().is_none()) {
             match message.notice() {
@@ -191,7 +191,7 @@ impl Handler {
         }
     }
 
-    /// What threads left that serve their own faults.
+    /// Takes what threads left that serve their own faults.
     fn do_what_is_left(&mut self) {
         let (arena, since) = (self.arena.clone(), clock::monotonic());
         arena.engine.left(&mut |note| match note {

@@ -121,7 +121,7 @@ impl Heap {
         self.arena.uffd.register(span(range))
     }
 
-    /// What was said of a range before it was mapped anew means nothing.
+    /// Forgets advice on a range that is mapped anew.
     fn is_new(&self, range: &Range<usize>) {
         let _alone = self.region();
         self.children.withheld.forget(range);
@@ -207,7 +207,7 @@ impl Heap {
         self.children.finish();
     }
 
-    /// What its faults did.
+    /// Counts of its faults.
     pub fn stat(&self) -> FaultStat {
         FaultStat::of(&self.arena)
     }

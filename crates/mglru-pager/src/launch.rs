@@ -8,6 +8,8 @@ use std::process::Command;
 
 mod library;
 
+pub use library::{build_folder, installed_library};
+
 use crate::children::ForkPolicy;
 use crate::engine::FaultEngine;
 use crate::pager::LEAST_MAX;
@@ -20,11 +22,11 @@ pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";
 pub const ENV_HIGH: &str = "MGLRU_MEMORY_HIGH";
 /// Shorter mappings are left to the kernel, bytes.
 pub const ENV_LEAST: &str = "MGLRU_LEAST_MAPPING";
-/// What [`ENV_LEAST`] is unless set.
+/// Default of [`ENV_LEAST`].
 pub const LEAST: usize = 1 << 20;
 /// Heaps are managed, and this is how forks are: `serve` or `copy`.
 pub const ENV_FORK: &str = "MGLRU_FORK";
-/// Who serves the faults of file mappings: `thread` (unless set) or `sigbus`.
+/// The engine that serves faults of file mappings: `thread` (unless set) or `sigbus`.
 pub const ENV_FAULTS: &str = "MGLRU_FAULTS";
 /// Shared mappings of files are managed too, if this is set to 1.
 pub const ENV_SHARED_FILES: &str = "MGLRU_SHARED_FILES";
@@ -32,7 +34,7 @@ pub const ENV_SHARED_FILES: &str = "MGLRU_SHARED_FILES";
 pub const ENV_SWAP: &str = "MGLRU_SWAP";
 /// Where the swap file is; /var/tmp unless set.
 pub const ENV_SWAP_DIR: &str = "MGLRU_SWAP_DIR";
-/// What [`ENV_SWAP_DIR`] is unless set.
+/// Default of [`ENV_SWAP_DIR`].
 pub const SWAP_DIR: &str = "/var/tmp";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
@@ -40,7 +42,7 @@ pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 /// Memory outside of the budget ends the program: the process that was launched, by number.
 pub const ENV_STRICT: &str = "MGLRU_STRICT";
 
-/// What the names of sockets start with by which running pagers are seen and steered.
+/// Prefix of the names of sockets by which running pagers are seen and steered.
 pub const ENV_CONTROL: &str = "MGLRU_CONTROL";
 
 /// The socket of a process: an abstract name, which ends with the process, however that ends.
@@ -48,7 +50,7 @@ pub fn socket_of(prefix: &Path, pid: u32) -> PathBuf {
     format!("@{}/{pid}", prefix.display()).into()
 }
 
-/// What a program is told, with the reason, when one of its mappings of files is not managed.
+/// Message, followed by the reason, when a mapping of a file is not managed.
 pub const LEFT: &str = "a mapping of a file stays with the kernel";
 
 const SETUID: u32 = 0o6000;
@@ -92,6 +94,8 @@ pub enum LaunchError {
 /// A budget for a program's file mappings and its heap.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
+    /// The preload library; looked for, and built in a source tree, where absent.
+    pub library: Option<PathBuf>,
     /// `memory.max`, bytes.
     pub memory_max: Option<u64>,
     /// `memory.high`, bytes.
@@ -100,7 +104,7 @@ pub struct Launch {
     pub least: Option<u64>,
     /// How forks are, if heaps are to be managed.
     pub heap: Option<ForkPolicy>,
-    /// Who serves the faults of file mappings.
+    /// The engine that serves faults of file mappings.
     pub faults: FaultEngine,
     /// Manages shared mappings of files too, which other processes then see late.
     pub shared_files: bool,
@@ -108,7 +112,7 @@ pub struct Launch {
     pub swap: Option<u64>,
     /// Where the swap file is; /var/tmp unless set.
     pub swap_dir: Option<PathBuf>,
-    /// What its socket's name starts with; without that it offers none.
+    /// Prefix of its socket's name; without that it offers none.
     pub control: Option<PathBuf>,
     /// Memory outside of the budget ends the program.
     pub strict: bool,
@@ -132,7 +136,8 @@ impl Launch {
         let mut command = Command::new(&path);
         let before = std::env::var("LD_PRELOAD").unwrap_or_default();
         let malloc = self.heap.and_then(|_| malloc()).unwrap_or_default();
-        let preload = format!("{} {} {before}", library::find()?.display(), malloc.display());
+        let library = self.library.clone().map_or_else(library::find, Ok)?;
+        let preload = format!("{} {} {before}", library.display(), malloc.display());
         command.env("LD_PRELOAD", preload.trim_end());
         let settings = [
             (ENV_MAX, self.memory_max),

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut, Range};
 use crate::error::PagerError;
 use crate::mapping::{Advice, FaultStat, Mapped, Pin};
 
-/// What all kinds of mappings offer.
+/// Methods that all kinds of mappings offer.
 macro_rules! any_mapping {
     ($name:ident) => {
         impl $name {
@@ -41,7 +41,7 @@ macro_rules! any_mapping {
                 self.mapped.pin(&range)
             }
 
-            /// What its faults did.
+            /// Counts of its faults.
             pub fn stat(&self) -> FaultStat {
                 self.mapped.stat()
             }
@@ -58,7 +58,7 @@ macro_rules! any_mapping {
 }
 pub(crate) use any_mapping;
 
-/// What mappings that are written offer besides.
+/// Methods of writable mappings besides.
 macro_rules! written_mapping {
     ($name:ident) => {
         impl $name {
@@ -80,7 +80,7 @@ macro_rules! written_mapping {
             }
 
             /// Returns when all stores made before to a range of bytes are in the store, durable
-            /// or not: who reads the store sees them.
+            /// or not: readers of the store see them.
             ///
             /// # Errors
             /// As [`Self::flush_range`].

@@ -33,12 +33,12 @@ pub enum Advice {
     PageOut,
 }
 
-/// What faults of a mapping did so far.
+/// Counts of a mapping's faults so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultStat {
     /// Pages that were missing.
     pub missing: u64,
-    /// Of these, had to be read or unpacked.
+    /// How many of these had to be read or unpacked.
     pub major: u64,
     /// First stores to clean pages.
     pub protect: u64,
@@ -220,7 +220,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // Errors stick to the mapping, which is gone: who wants to know flushes before.
+        // Errors stick to the mapping, which is gone: a caller that wants them flushes before.
         let _ = self.write_back(&(0..self.len));
         self.served.end();
     }

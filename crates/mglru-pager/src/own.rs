@@ -29,8 +29,8 @@ pub fn allocates_apart() -> bool {
     APART.load(Ordering::Acquire)
 }
 
-/// What is done with SIGBUS of pages that are no pager's, from now on if it is to change. `None`:
-/// no pager is served by SIGBUS, and the kernel knows.
+/// Reads the action for SIGBUS of pages that are no pager's, and changes it if asked to. `None`: no
+/// pager is served by SIGBUS, and the kernel knows it.
 pub fn others_bus(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
     signal::others(change)
 }
@@ -83,7 +83,7 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()>
     thread::spawn(name, what).map(drop)
 }
 
-/// What is told of private memory that the pager maps for itself (true) or unmaps (false).
+/// Told of private memory that the pager maps for itself (true) or unmaps (false).
 pub type OnMap = fn(Range<usize>, bool);
 
 static ON_MAP: OnceLock<OnMap> = OnceLock::new();

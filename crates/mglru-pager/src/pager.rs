@@ -15,7 +15,7 @@ use crate::swap::{Swap, SwapOptions};
 /// The least budget that leaves room for the pager itself, bytes.
 pub const LEAST_MAX: u64 = 4 << 20;
 
-/// What a pager is to be.
+/// Options of a pager.
 #[derive(Clone, Debug)]
 pub struct PagerOptions {
     memory_max: u64,
@@ -68,7 +68,7 @@ impl PagerOptions {
         self
     }
 
-    /// Who serves faults.
+    /// The engine that serves faults.
     pub fn fault_engine(mut self, engine: FaultEngine) -> Self {
         self.faults = engine;
         self
@@ -115,11 +115,11 @@ pub struct Pager {
     inner: Arc<Inner>,
 }
 
-/// What keeps the policy thread alive.
+/// Keeps the policy thread alive.
 pub struct Inner {
     /// The way to the policy thread.
     pub shared: Arc<Shared>,
-    /// Who serves faults.
+    /// The engine that serves faults.
     pub faults: FaultEngine,
     /// The kernel's accessed bits are used, if it keeps any.
     pub kept_bits: bool,

@@ -1,4 +1,4 @@
-//! What is known of each page of an arena, shared between the threads that fault it in and the
+//! The state of each page of an arena, shared between the threads that fault it in and the
 //! one that takes it away.
 //!
 //! **Invariant I**: while a page is absent or clean, each view's entry of it carries write
@@ -32,14 +32,15 @@ pub enum Presence {
     Dirty,
     /// Nowhere: its read failed or it found no room. Access is SIGBUS.
     Poisoned,
-    /// Of a heap: in memory, but taken from the program. Its content is saved if it has a slot.
+    /// A heap page in memory that was taken from the program. Its content is saved if it has a
+    /// slot.
     Staged,
     /// The program gave its addresses up, for good: whatever is there is none of the pager's.
     Gone,
 }
 
 impl Presence {
-    /// What a page is once it was brought for a store or a load.
+    /// The state of a page once it was brought for a store or a load.
     pub fn after(store: bool) -> Self {
         if store { Self::Dirty } else { Self::Clean }
     }
@@ -84,7 +85,7 @@ pub type Slot = u32;
 #[derive(Debug)]
 pub struct Pages {
     words: Table<AtomicU8>,
-    /// Of anonymous arenas: where an absent (or clean) page was swapped out to. Changed under the
+    /// Slots of an anonymous arena's absent or clean pages in swap. Changed under the
     /// page's lock.
     slots: Table<AtomicU32>,
 }

@@ -53,12 +53,12 @@ const NODE: NodeId = NodeId(0);
 const ZONE: Zone = Zone(0);
 /// How long a page is dirty at most until it is written: as with Linux.
 const EXPIRY: Duration = Duration::from_secs(30);
-/// What the thread itself takes: its buffers, stack and small tables, bytes.
+/// Bytes that the thread itself takes: its buffers, stack and small tables.
 const OVERHEAD: u64 = WRITE_BUFFER + (256 << 10);
 
 type Call = Box<dyn FnOnce(&mut Policy) + Send>;
 
-/// What other threads share with the policy thread.
+/// State that other threads share with the policy thread.
 pub struct Shared {
     /// Wakes it.
     pub wake: Arc<Wake>,
@@ -220,7 +220,7 @@ impl Policy {
             return;
         }
         let (kind, memcg) = (attached.kind(page), attached.arena.account.memcg);
-        // Of random accesses the first says nothing of a second: the page has to prove itself.
+        // A first random access does not foretell a second: the page has to prove itself.
         let recency = attached.arena.access() == Access::Normal;
         let pinned = attached.arena.pages.is_pinned(page);
         let folio = self.lru.new_folio(kind, memcg, NODE, ZONE, 0, [id, page]);

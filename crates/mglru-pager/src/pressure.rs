@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// PSI's averages move every two seconds.
 pub const PERIOD: u64 = 2_000_000_000;
-/// What they are taken over, seconds.
+/// Windows of the averages, seconds.
 const WINDOWS: [f64; 3] = [10.0, 60.0, 300.0];
 /// An average below a hundredth of a percent prints as zero.
 const GONE: f64 = 1e-4;
@@ -21,7 +21,7 @@ const GONE: f64 = 1e-4;
 struct Line {
     /// Stalled, ns.
     total: u64,
-    /// Of that, what the averages contain.
+    /// The part of that which the averages contain.
     averaged: u64,
     /// Shares of the time, by window.
     averages: [f64; WINDOWS.len()],

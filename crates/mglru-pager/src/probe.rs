@@ -1,4 +1,4 @@
-//! What this host offers the pager, and the one-line fix for what is missing.
+//! Finds what this host offers the pager, and the one-line fix for what is missing.
 
 use std::fs::File;
 
@@ -16,9 +16,9 @@ pub struct Fact {
     pub ok: bool,
     /// The pager does not work without.
     pub required: bool,
-    /// What was found, or what goes wrong without it.
+    /// The finding, or what goes wrong without it.
     pub detail: String,
-    /// What to do about it; empty when there is nothing to do.
+    /// The fix; empty when there is nothing to do.
     pub fix: &'static str,
 }
 

@@ -56,7 +56,7 @@ pub struct FileStore {
     buffered: File,
     /// Where in the file it starts.
     base: u64,
-    /// What there is of it from there on, bytes.
+    /// Its length from there on, bytes.
     len: AtomicU64,
     /// That much of it at most.
     most: u64,
@@ -93,7 +93,7 @@ impl FileStore {
         Ok(store)
     }
 
-    /// What was opened to be read may be written from now on, through what `file` is open as.
+    /// Lets a store that was opened to be read be written too, through the file that `file` is.
     ///
     /// # Errors
     /// It cannot be opened so again.

@@ -28,7 +28,7 @@ mod file;
 use file::LazyFile;
 pub use file::{SwapFile, check, room};
 
-/// What swap there is.
+/// The swap of a pager.
 #[derive(Clone, Debug, Default)]
 pub struct SwapOptions {
     /// How pages are compressed.
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(swap.free(slot), Some(size));
     }
 
-    /// Of which `size` bytes do not compress.
+    /// A page of which `size` bytes do not compress.
     fn part(seed: u32, size: usize) -> Vec<u8> {
         let mut page = noise(seed);
         page[size..].fill(0);

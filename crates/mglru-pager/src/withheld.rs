@@ -1,5 +1,5 @@
-//! What the program keeps from its children: ranges that read as zeros in them, and ranges that
-//! they do not have at all.
+//! Ranges that the program keeps from its children: ranges that read as zeros in them, and ranges
+//! that they do not have at all.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,6 +5,8 @@
 //! that mappings of one address space keep an order and start at a PMD. The reverse map is
 //! computed: an anonymous page belongs to one region; a file knows the regions that map it.
 
+use std::ops::Range;
+
 use mglru::host::{Backing, PmdView, Va};
 use mglru::types::{MemcgId, MmId};
 use mglru_workload::{Advice, Content, FileId, RegionId, RegionKind, RegionSpec};
@@ -15,7 +17,7 @@ const PAGE_SHIFT: u32 = 12;
 const REGION_SHIFT: u32 = 44;
 const ANON: u32 = 1 << 31;
 
-/// What a folio holds, as packed into its owner words.
+/// Names the page that a folio holds, as packed into its owner words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A page of a file.
@@ -59,7 +61,7 @@ impl Owner {
 pub struct Vma {
     /// Address space, as an index into the machine's.
     pub mm: u32,
-    /// What is mapped.
+    /// The memory that is mapped.
     pub kind: RegionKind,
     /// Accesses through it tell of reuse.
     pub recency: bool,
@@ -265,6 +267,22 @@ impl AddressSpaces {
         }
     }
 
+    /// The entries of the `nth` mapping that may map a folio of `n` pages, which this owner is the
+    /// first of; `None`: it shows none of them.
+    #[inline]
+    pub fn mapped(&self, owner: Owner, n: u32, nth: usize) -> Option<(RegionId, Range<u32>)> {
+        if n == 1 {
+            return self.mapping(owner, nth).map(|(region, page)| (region, page..page + 1));
+        }
+        let Owner::File { file, page } = owner else { return None };
+        let region = self.file_maps[file as usize][nth];
+        let vma = self.vma(region);
+        let RegionKind::File { first_page, .. } = vma.kind else { return None };
+        let at = |page: u64| page.saturating_sub(first_page).min(u64::from(vma.pages)) as u32;
+        let pages = at(u64::from(page))..at(u64::from(page) + u64::from(n));
+        (!pages.is_empty()).then_some((region, pages))
+    }
+
     /// The first page table of `mm` at or after `from`.
     pub fn next_pmd(&self, mm: MmId, from: Va) -> Option<PmdView> {
         let mm = self.by_id.get(mm.index()).copied().flatten()?;
@@ -345,6 +363,17 @@ mod tests {
         assert_eq!(spaces.nr_mappings(owner), 1);
         spaces.map(1);
         assert_eq!(spaces.mapping(owner, 1), Some((1, 49)));
+    }
+
+    #[test]
+    fn a_mapping_shows_a_part_of_a_large_folio() {
+        let spaces = two_spaces();
+        let shown = |page, n| spaces.mapped(Owner::File { file: 0, page }, n, 0);
+        assert_eq!(shown(96, 8), Some((1, 0..4)), "the mapping begins inside");
+        assert_eq!(shown(112, 16), Some((1, 12..28)));
+        assert_eq!(shown(148, 4), Some((1, 48..50)), "and ends inside");
+        assert_eq!((shown(92, 8), shown(152, 8)), (None, None));
+        assert_eq!(shown(149, 1), Some((1, 49..50)));
     }
 
     #[test]

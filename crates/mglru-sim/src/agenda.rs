@@ -1,4 +1,4 @@
-//! What can happen next, and who waits for what.
+//! Keeps events to come, and which task waits for which of them.
 
 use mglru::types::{FolioId, NodeId};
 

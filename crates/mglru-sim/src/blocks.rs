@@ -36,7 +36,7 @@ pub struct BlockRequest {
     rounds: u32,
 }
 
-/// What is to be done next.
+/// Names the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Begin,

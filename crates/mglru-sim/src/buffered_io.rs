@@ -2,11 +2,14 @@
 
 use mglru::Entry;
 use mglru::folio::Bit;
+use mglru::types::FolioId;
 use mglru_workload::FileId;
 
 use crate::charge::Page;
 use crate::fill::{Fill, Incoming};
 use crate::machine::Machine;
+use crate::orders::order_of_write;
+use crate::readahead::Marked;
 use crate::spec::PAGE_SIZE;
 use crate::task::{Doing, Flow, Read, Write};
 
@@ -19,8 +22,8 @@ impl Machine {
             return Flow::Done;
         }
         let (next, last) = (off / PAGE_SIZE, (end - 1) / PAGE_SIZE);
-        let counted = open.descriptor.prev().filter(|&prev| prev == next);
-        self.tasks[t].doing = Doing::Read(Read { file, next, last, counted });
+        let due = self.next_to_mark(file, next);
+        self.tasks[t].doing = Doing::Read(Read { file, next, last, due });
         Flow::Again
     }
 
@@ -33,7 +36,7 @@ impl Machine {
             }
         }
         while read.next <= read.last {
-            match self.read_page(t, &read) {
+            match self.read_page(t, &mut read) {
                 Flow::Done => read.next += 1,
                 flow => {
                     self.tasks[t].doing = Doing::Read(read);
@@ -45,20 +48,34 @@ impl Machine {
         Flow::Done
     }
 
-    fn read_page(&mut self, t: usize, read: &Read) -> Flow {
-        let Read { file, next, last, counted } = *read;
+    /// Each folio is marked accessed once a call; not the first one if the descriptor's previous
+    /// read ended in it (spec §LF.6).
+    fn next_to_mark(&self, file: FileId, first: u64) -> u64 {
+        let open = &self.world.files[file as usize];
+        let Some(prev) = open.descriptor.prev() else { return first };
+        if open.largest == 0 {
+            return first + u64::from(prev == first);
+        }
+        match (open.cache.folio(first), open.cache.folio(prev)) {
+            (Some(folio), Some(same)) if folio == same => self.end_of(folio),
+            _ => first + u64::from(prev == first),
+        }
+    }
+
+    fn read_page(&mut self, t: usize, read: &mut Read) -> Flow {
+        let Read { file, next, last, .. } = *read;
         let Some(folio) = self.world.files[file as usize].cache.folio(next) else {
             return self.read_miss(t, file, next, last);
         };
         let flags = self.lru.folios()[folio].flags;
-        if self.takes_readahead_mark(folio) && self.read_ahead(t, file, next, last + 1 - next, None)
-        {
+        if self.takes_readahead_mark(folio) && self.read_ahead(t, file, folio, last + 1, None) {
             return Flow::Again;
         }
         if flags.has(Bit::LOCKED) {
             return self.wait_for_data(t, folio);
         }
-        if counted != Some(next) {
+        if next >= read.due {
+            read.due = self.end_of(folio);
             self.lru.accessed(folio);
         }
         self.end_stall(t);
@@ -75,18 +92,22 @@ impl Machine {
         Flow::Again
     }
 
-    /// The mark was met: starts the next window. False: there is none.
+    /// The mark of a folio was met by somebody who reads up to page `until`: starts the next
+    /// window. False: there is none.
     pub(crate) fn read_ahead(
         &mut self,
         t: usize,
         file: FileId,
-        index: u64,
-        pages: u64,
+        folio: FolioId,
+        until: u64,
         fault: Option<bool>,
     ) -> bool {
         let max = self.readahead_max;
+        let index = self.start_of(folio);
+        let met = Marked { index, pages: self.lru.folios()[folio].pages() };
         let open = &mut self.world.files[file as usize];
-        let plan = open.descriptor.marked(index, pages, max, &open.cache);
+        let (largest, cache) = (open.largest, &open.cache);
+        let plan = open.descriptor.marked(met, until - index, max, largest, cache);
         let end = open.pages();
         self.tasks[t].fill = plan.map(|plan| Fill::new(file, plan, end, None, fault));
         plan.is_some()
@@ -97,15 +118,17 @@ impl Machine {
         if len == 0 {
             return Flow::Done;
         }
-        self.tasks[t].doing = Doing::Write(Write { file, next: off, end: off + u64::from(len) });
+        let most = self.world.files[file as usize].largest;
+        let end = off + u64::from(len);
+        self.tasks[t].doing = Doing::Write(Write { file, next: off, end, most });
         Flow::Again
     }
 
     /// Goes on with a write.
     pub(crate) fn write(&mut self, t: usize, mut write: Write) -> Flow {
         while write.next < write.end {
-            match self.write_page(t, &write) {
-                Flow::Done => write.next = page_end(&write),
+            match self.write_folio(t, &mut write) {
+                Flow::Done => {}
                 flow => {
                     self.tasks[t].doing = Doing::Write(write);
                     return flow;
@@ -119,33 +142,46 @@ impl Machine {
         Flow::Done
     }
 
-    fn write_page(&mut self, t: usize, write: &Write) -> Flow {
+    /// Writes what the next folio takes of it.
+    fn write_folio(&mut self, t: usize, write: &mut Write) -> Flow {
         let Write { file, next, .. } = *write;
         let index = next / PAGE_SIZE;
-        let end = page_end(write);
         let Some(folio) = self.world.files[file as usize].cache.folio(index) else {
-            return self.write_miss(t, file, index, self.is_whole(write));
+            return self.write_miss(t, write);
         };
         if self.lru.folios()[folio].flags.has(Bit::LOCKED) {
             return self.wait_for_data(t, folio);
         }
         self.end_stall(t);
-        self.dirty_page(t, folio, file, index);
+        let end = (self.end_of(folio) * PAGE_SIZE).min(write.end);
+        for page in index..end.div_ceil(PAGE_SIZE) {
+            self.dirty_page(t, folio, file, page);
+            self.world.now += self.page_ns;
+        }
         let open = &mut self.world.files[file as usize];
         open.bytes = open.bytes.max(end);
-        self.world.now += self.page_ns;
+        (write.next, write.most) = (end, open.largest);
         Flow::Done
     }
 
-    /// A page that is not cached: a new one, and its old data unless all of it is overwritten.
-    fn write_miss(&mut self, t: usize, file: FileId, index: u64, whole: bool) -> Flow {
-        let page = match self.take_page(t, false) {
+    /// A page that is not cached: a new folio, and the old data of its first page unless all of it
+    /// is overwritten. A large folio that cannot be had is tried half as large.
+    fn write_miss(&mut self, t: usize, write: &mut Write) -> Flow {
+        let Write { file, next, end, most } = *write;
+        let (index, whole) = (next / PAGE_SIZE, self.is_whole(write));
+        let order = order_of_write(index, end - next, most);
+        let page = match self.take_pages(t, order, false) {
             Page::Ready(page) => page,
-            Page::Refused => return Flow::Again,
+            Page::Refused => {
+                write.most = order.saturating_sub(1);
+                return Flow::Again;
+            }
             Page::Held(flow) => return flow,
         };
-        if self.world.files[file as usize].cache.has(index) {
+        let cache = &self.world.files[file as usize].cache;
+        if (index..index + page.pages()).any(|at| cache.has(at)) {
             self.world.give_page_back(self.tasks[t].memcg, page);
+            write.most = order.saturating_sub(1);
             return Flow::Again;
         }
         let incoming =
@@ -191,24 +227,31 @@ impl Machine {
                 self.wait_for(t, folio);
                 return Flow::Wait;
             }
-            self.drop_cached(file, index, folio);
-            from = index + 1;
+            if self.start_of(folio) < index {
+                self.split_before(file, folio, index);
+                continue;
+            }
+            from = self.end_of(folio);
+            self.drop_cached(file, folio);
         }
         self.world.truncate_cache(file, page);
         Flow::Done
     }
 
-    /// Takes a page out of the cache for good; it must be neither locked nor being written.
-    pub(crate) fn drop_cached(&mut self, file: FileId, index: u64, folio: mglru::types::FolioId) {
+    /// Takes a folio out of the cache for good; it must be neither locked nor being written.
+    pub(crate) fn drop_cached(&mut self, file: FileId, folio: FolioId) {
         self.world.unmap_file_folio(self.lru.folios_mut(), folio);
         self.lru.remove(folio);
-        self.world.files[file as usize].cache.remove(index, None);
+        for page in self.start_of(folio)..self.end_of(folio) {
+            self.world.files[file as usize].cache.remove(page, None);
+        }
         self.world.settle_nodes(file);
         self.world.uncharge(self.lru.folios(), folio);
         self.lru.free_folio(folio);
     }
 }
 
+/// Where the page ends that is written next, or the write.
 fn page_end(write: &Write) -> u64 {
     ((write.next / PAGE_SIZE + 1) * PAGE_SIZE).min(write.end)
 }

@@ -1,4 +1,4 @@
-//! What stands for a page in the page cache of a file, or in the swap cache: 32 bits, of which zero
+//! Stands for a page in the page cache of a file, or in the swap cache: 32 bits, of which zero
 //! is nothing and the top bit marks a shadow.
 
 use mglru::types::FolioId;
@@ -7,7 +7,7 @@ use crate::shadows::Kept;
 
 const SHADOW: u32 = 1 << 31;
 
-/// What a slot holds.
+/// Names the content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Never cached, or dropped.

@@ -28,6 +28,7 @@ impl Machine {
                 Flow::Again
             }
             Control::DropCaches => {
+                self.lru.drain_parked();
                 (0..self.world.files.len()).for_each(|file| self.drop_caches(file as FileId));
                 Flow::Done
             }
@@ -134,12 +135,12 @@ impl Machine {
     fn drop_caches(&mut self, file: FileId) {
         let cache = &self.world.files[file as usize].cache;
         let cached: Vec<_> = cache.folios(0, u64::MAX).collect();
-        for (index, folio) in cached {
+        for (_, folio) in cached {
             let entry = &self.lru.folios()[folio];
             let busy = entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]);
             let held = entry.flags.has_any([Bit::DIRTY, Bit::PINNED]);
             if !busy && !held && !entry.is_mapped() {
-                self.drop_cached(file, index, folio);
+                self.drop_cached(file, folio);
             }
         }
         self.world.drop_shadows(file);

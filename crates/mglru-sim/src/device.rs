@@ -30,7 +30,7 @@ pub struct Io {
     pub pages: u32,
 }
 
-/// What a device was asked for since it was made.
+/// Counts the requests to a device since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Read requests.
@@ -86,7 +86,7 @@ impl Device {
         Self { spec, station, traffic: Traffic::default(), in_flight: 0 }
     }
 
-    /// What the device is.
+    /// Describes the device.
     pub fn spec(&self) -> &DeviceSpec {
         &self.spec
     }
@@ -132,7 +132,7 @@ impl Device {
         self.spec.queue_depth == 0 || self.in_flight < u64::from(self.spec.queue_depth)
     }
 
-    /// What was asked for so far; counted at submission, as the kernel counts.
+    /// Counts the requests so far; counted at submission, as the kernel counts.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }

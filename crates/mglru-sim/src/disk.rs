@@ -16,7 +16,7 @@ pub enum DiskId {
     Swap,
 }
 
-/// What a request was for.
+/// Names the purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Pages of a file come into the cache.

@@ -1,4 +1,4 @@
-//! What can go wrong with a run.
+//! Names the ways in which a run can fail.
 
 use mglru_workload::RegionId;
 
@@ -44,7 +44,7 @@ pub enum SimError {
     Deadlock {
         /// How many.
         blocked: usize,
-        /// What the first of them waits for.
+        /// The event that the first of them waits for.
         waits: String,
     },
 }

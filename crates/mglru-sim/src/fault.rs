@@ -4,7 +4,7 @@
 //! nobody; shared memory has no such page. Pages mapped around a fault are young, as on x86.
 
 use mglru::Entry;
-use mglru::folio::{Bit, Folio, FolioKind};
+use mglru::folio::{Bit, Flags, Folio, FolioKind};
 use mglru::types::FolioId;
 use mglru_workload::{Advice, FileId, RegionKind};
 
@@ -70,7 +70,7 @@ impl Machine {
         self.world.spaces.vma(fault.region).table.get(fault.page)
     }
 
-    fn set_pte(&mut self, fault: Fault, pte: Pte) {
+    pub(crate) fn set_pte(&mut self, fault: Fault, pte: Pte) {
         let vma = self.world.spaces.vma_mut(fault.region);
         let mm = vma.mm;
         if vma.table.set(fault.page, pte) {
@@ -83,8 +83,9 @@ impl Machine {
     /// page of a file becomes dirty, and a page with a copy in swap is about to differ from it.
     fn write_fault(&mut self, t: usize, fault: Fault, folio: FolioId) -> Flow {
         self.set_pte(fault, self.pte(fault).young().dirty());
-        if let Owner::File { file, page } = Owner::unpack(self.lru.folios()[folio].owner) {
-            self.dirty_page(t, folio, file, u64::from(page));
+        let vma = self.world.spaces.vma(fault.region);
+        if let Some((file, page)) = vma.file_page(fault.page) {
+            self.dirty_page(t, folio, file, page);
         }
         self.faulted(t)
     }
@@ -126,6 +127,17 @@ impl Machine {
         self.lru.add(folio, Entry::Fault { recency });
     }
 
+    /// A store in 7.2 drains the batch while the page still has its slot.
+    fn add_swapped_in(&mut self, fault: Fault, folio: FolioId) {
+        let drains = fault.write && self.lru.config().drains_at_swapin();
+        self.lru.folios_mut()[folio].flags.put(Bit::SWAPCACHE, drains);
+        self.add_anon(fault, folio);
+        if drains {
+            self.lru.drain_batch();
+            self.lru.folios_mut()[folio].flags.clear(Bit::SWAPCACHE);
+        }
+    }
+
     fn map_anon(&mut self, fault: Fault, folio: FolioId, pte: Pte) {
         self.lru.folios_mut()[folio].mapcount = 1;
         self.world.spaces.vma_mut(fault.region).table.point(fault.page, folio.0);
@@ -163,7 +175,7 @@ impl Machine {
         self.world.spend(transfer.cpu);
         if !transfer.io {
             // The page in memory is the only one from now on.
-            self.add_anon(fault, folio);
+            self.add_swapped_in(fault, folio);
             self.map_anon(fault, folio, Pte::FOLIO.young().dirty());
             self.world.free_slot(slot);
             return self.faulted(t);
@@ -223,8 +235,8 @@ impl Machine {
         };
         let flags = self.lru.folios()[folio].flags;
         if self.takes_readahead_mark(folio) {
-            let pages = self.readahead_max;
-            if self.read_ahead(t, file, index, pages, Some(recency)) {
+            let until = self.start_of(folio) + self.readahead_max;
+            if self.read_ahead(t, file, folio, until, Some(recency)) {
                 return Flow::Again;
             }
         }
@@ -232,10 +244,11 @@ impl Machine {
             return self.wait_for_data(t, folio);
         }
         self.map_file_page(t, fault, folio, file, index);
-        if !fault.major {
-            let around = if fault.write { 0 } else { self.fault_around(fault, file, index) };
-            self.world.files[file as usize].descriptor.map_hits(around + 1);
-        }
+        // A fault that had to read is made again from its start, and maps what its read brought
+        // besides. Its own page is no hit: with `fault_around_kb = 4` Linux stops reading around.
+        let around = if fault.write { 0 } else { self.fault_around(fault, file, index) };
+        let hits = around + u32::from(!fault.major && self.counts_as_map_hit(folio));
+        self.world.files[file as usize].descriptor.map_hits(hits);
         self.faulted(t)
     }
 
@@ -252,16 +265,15 @@ impl Machine {
     }
 
     fn map_file_page(&mut self, t: usize, fault: Fault, folio: FolioId, file: FileId, index: u64) {
-        let pte = Pte::FOLIO.young();
-        self.lru.folios_mut()[folio].mapcount += 1;
-        self.set_pte(fault, if fault.write { pte.dirty() } else { pte });
+        self.map_folio(fault, folio);
         if fault.write {
+            self.set_pte(fault, Pte::FOLIO.young().dirty());
             self.dirty_page(t, folio, file, index);
         }
         self.mark_mapping(fault.region, folio);
     }
 
-    /// What a mapping says of all its pages.
+    /// Holds the facts that all pages of a mapping share.
     fn mark_mapping(&mut self, region: u32, folio: FolioId) {
         let vma = self.world.spaces.vma(region);
         let (locked, exec) = (vma.locked, vma.exec);
@@ -273,7 +285,11 @@ impl Machine {
         }
     }
 
-    /// Maps cached pages of the aligned window around a fault; how many.
+    fn counts_as_map_hit(&self, folio: FolioId) -> bool {
+        is_map_hit(self.lru.config().is_k612(), self.lru.folios()[folio].flags)
+    }
+
+    /// Maps cached pages of the aligned window around a fault; how many count as hits.
     fn fault_around(&mut self, fault: Fault, file: FileId, index: u64) -> u32 {
         let window = self.fault_around;
         if window <= 1 {
@@ -283,30 +299,39 @@ impl Machine {
         let under_pmd = table.table_pages(PageTable::table_of(fault.page));
         let start = (fault.page / window * window).max(under_pmd.start);
         let end = (start + window).min(under_pmd.end);
-        let mut mapped = 0;
+        let (mut mapped, mut hits) = (0, 0);
         for page in start..end {
             let at = index + u64::from(page) - u64::from(fault.page);
-            mapped += u32::from(self.map_around(Fault { page, ..fault }, file, at));
+            if let Some((folio, pages)) = self.map_around(Fault { page, ..fault }, file, at) {
+                mapped += u64::from(pages);
+                hits += if self.counts_as_map_hit(folio) { pages } else { 0 };
+            }
         }
-        self.world.spend(self.world.costs.fault_around_page_ns * u64::from(mapped));
-        mapped
+        self.world.spend(self.world.costs.fault_around_page_ns * mapped);
+        hits
     }
 
-    fn map_around(&mut self, fault: Fault, file: FileId, index: u64) -> bool {
+    /// Maps a cached folio near a fault; with how many pages.
+    fn map_around(&mut self, fault: Fault, file: FileId, index: u64) -> Option<(FolioId, u32)> {
         let vma = self.world.spaces.vma(fault.region);
         if vma.table.get(fault.page) != Pte::NONE {
-            return false;
+            return None;
         }
-        let Some(folio) = self.world.files[file as usize].cache.folio(index) else { return false };
+        let folio = self.world.files[file as usize].cache.folio(index)?;
         let flags = self.lru.folios()[folio].flags;
         if flags.has_any([Bit::LOCKED, self.readahead_mark]) {
-            return false;
+            return None;
         }
-        self.lru.folios_mut()[folio].mapcount += 1;
-        self.set_pte(fault, Pte::FOLIO.young());
+        let pages = self.map_folio(fault, folio);
         self.mark_mapping(fault.region, folio);
-        true
+        Some((folio, pages))
     }
+}
+
+/// Whether finding a page shows that reading around pays. Since 7.1 one that comes back again and
+/// again does not (LF.4): it is likely to be evicted once more.
+fn is_map_hit(k612: bool, flags: Flags) -> bool {
+    k612 || !flags.has(Bit::WORKINGSET)
 }
 
 fn map_advice(advice: Advice) -> MapAdvice {
@@ -314,5 +339,19 @@ fn map_advice(advice: Advice) -> MapAdvice {
         Advice::Normal => MapAdvice::Normal,
         Advice::Random => MapAdvice::Random,
         Advice::Sequential => MapAdvice::Sequential,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_come_back_are_hits_on_6_12_only() {
+        let mut flags = Flags::default();
+        assert!(is_map_hit(true, flags) && is_map_hit(false, flags));
+        flags.set(Bit::WORKINGSET);
+        assert!(is_map_hit(true, flags));
+        assert!(!is_map_hit(false, flags));
     }
 }

@@ -11,6 +11,7 @@ use crate::charge::Page;
 use crate::device::Io;
 use crate::disk::{DiskId, Purpose};
 use crate::machine::Machine;
+use crate::orders::order_at;
 use crate::readahead::Plan;
 use crate::task::{Flow, FreshPage};
 
@@ -23,6 +24,9 @@ pub struct Fill {
     /// First page brought in and not yet asked of the device; they run up to `next`.
     run: u64,
     mark: Option<u64>,
+    /// The order of its folios, a power of two of pages, where they fit; none but single pages once
+    /// one of that size could not be had.
+    order: u8,
     /// The page that must come; others are given up when memory is short.
     wanted: Option<u64>,
     /// For a page fault: accesses through the mapping say something about reuse.
@@ -51,7 +55,16 @@ impl Fill {
         fault: Option<bool>,
     ) -> Self {
         let (next, end) = (plan.start, (plan.start + plan.pages).min(pages));
-        Self { file, next, end: end.max(next), run: next, mark: plan.mark, wanted, fault }
+        let Plan { mark, order, .. } = plan;
+        Self { file, next, end: end.max(next), run: next, mark, order, wanted, fault }
+    }
+
+    /// The order of the folio to come next.
+    fn order_here(&self) -> u8 {
+        match self.order {
+            0 => 0,
+            order => order_at(self.next, order, self.end - 1),
+        }
     }
 
     fn entry(&self) -> Entry {
@@ -68,11 +81,17 @@ impl Machine {
                 self.submit_run(&mut fill);
                 fill.next += 1;
                 fill.run = fill.next;
+                fill.order = 0;
                 continue;
             }
-            let soft = fill.wanted != Some(fill.next);
-            match self.take_page(t, soft) {
+            let order = fill.order_here();
+            let soft = order > 0 || fill.wanted != Some(fill.next);
+            match self.take_pages(t, order, soft) {
                 Page::Ready(page) => self.fill_page(t, &mut fill, page),
+                Page::Refused if order > 0 && !self.is_dying(t) => {
+                    self.submit_run(&mut fill);
+                    fill.order = 0;
+                }
                 Page::Refused => fill.end = fill.next,
                 Page::Held(flow) => {
                     self.tasks[t].fill = Some(fill);
@@ -86,33 +105,36 @@ impl Machine {
     }
 
     fn fill_page(&mut self, t: usize, fill: &mut Fill, page: FreshPage) {
-        let index = fill.next;
-        if self.world.files[fill.file as usize].cache.has(index) {
-            // Somebody else brought it in while this task reclaimed.
+        let (index, next) = (fill.next, fill.next + page.pages());
+        let cache = &self.world.files[fill.file as usize].cache;
+        if cache.has(index) || (index + 1..next).any(|at| cache.has(at)) {
+            // Somebody else brought it in while this task reclaimed, or some time before.
             self.world.give_page_back(self.tasks[t].memcg, page);
+            fill.order = 0;
             return;
         }
-        let mark = fill.mark == Some(index);
+        let mark = fill.mark.is_some_and(|mark| (index..next).contains(&mark));
         let Fill { file, .. } = *fill;
         let entry = fill.entry();
         let incoming = Incoming { file, index, entry, mark, overwritten: false };
         self.insert_page(t, incoming, page);
-        self.world.events.readahead_pages += u64::from(fill.wanted != Some(index));
-        fill.next += 1;
+        let ahead = page.pages() - u64::from(fill.wanted == Some(index));
+        self.world.events.readahead_pages += ahead;
+        fill.next = next;
     }
 
-    /// Caches a new page, locked: its data is still to come. A page that comes back to be
+    /// Caches a new folio, locked: its data is still to come. A page that comes back to be
     /// overwritten is no refault: nobody missed what it held.
     pub(crate) fn insert_page(&mut self, t: usize, incoming: Incoming, page: FreshPage) -> FolioId {
         let Incoming { file, index, entry, mark, overwritten } = incoming;
         let owner = Owner::File { file, page: index as u32 }.pack();
         let memcg = self.tasks[t].memcg;
-        let FreshPage { node, zone, .. } = page;
-        let folio = self.lru.new_folio(FolioKind::File, memcg, node, zone, 0, owner);
+        let FreshPage { order, node, zone, .. } = page;
+        let folio = self.lru.new_folio(FolioKind::File, memcg, node, zone, order, owner);
         let flags = &mut self.lru.folios_mut()[folio].flags;
         flags.set(Bit::LOCKED);
         flags.put(self.readahead_mark, mark);
-        let shadow = self.world.cache_page(file, index, folio);
+        let shadow = self.world.cache_folio(file, index, page.pages(), folio);
         if let Some(shadow) = shadow.filter(|_| !overwritten) {
             let in_fault = entry == Entry::Fault { recency: true };
             self.lru.refault(folio, shadow, in_fault);
@@ -150,10 +172,25 @@ impl Machine {
 
     /// Data has come: the pages are unlocked.
     pub(crate) fn end_read(&mut self, file: FileId, page: u64, pages: u32) {
-        for index in page..page + u64::from(pages) {
-            let folio = self.world.files[file as usize].cache.folio(index);
-            self.unlock(folio.expect("a locked page stays cached"));
+        let end = page + u64::from(pages);
+        let mut at = page;
+        while at < end {
+            let folio = self.world.files[file as usize].cache.folio(at);
+            let folio = folio.expect("a locked page stays cached");
+            at = self.end_of(folio);
+            self.unlock(folio);
         }
+    }
+
+    /// The page of its file that comes after a folio.
+    pub(crate) fn end_of(&self, folio: FolioId) -> u64 {
+        let folio = &self.lru.folios()[folio];
+        u64::from(folio.owner[1]) + folio.pages()
+    }
+
+    /// The page of its file that a folio starts with.
+    pub(crate) fn start_of(&self, folio: FolioId) -> u64 {
+        u64::from(self.lru.folios()[folio].owner[1])
     }
 
     /// A dying task leaves its window: what was brought in is read all the same.

@@ -1,8 +1,10 @@
 //! Writeback at work: the flusher threads, what starts and ends a write, fsync, and the pauses of
 //! those who dirty pages too fast.
 
+use std::ops::Range;
+
 use mglru::folio::Bit;
-use mglru::types::{FolioId, MemcgId};
+use mglru::types::{FolioId, MemcgId, NodeId};
 use mglru_workload::FileId;
 
 use crate::address_space::Owner;
@@ -30,11 +32,18 @@ impl Machine {
 
     /// It is to be written.
     pub(crate) fn dirty_folio(&mut self, folio: FolioId, file: FileId, page: u64) {
+        let entry = &self.lru.folios()[folio];
+        let memcg = self.world.memcg_of(entry.lruvec);
+        // One dirty byte makes all pages of a folio count (spec §LF.12).
+        let count = match (entry.flags.order(), entry.flags.has(Bit::DIRTY)) {
+            (0, _) => 1,
+            (_, true) => 0,
+            (_, false) => entry.pages(),
+        };
         self.lru.set_dirty(folio);
         self.world.attach_buffer(folio);
-        let memcg = self.world.memcg_of(self.lru.folios()[folio].lruvec);
         let now = self.world.now;
-        if let Some(at) = self.world.writeback.dirtied(file, page, memcg, now) {
+        if let Some(at) = self.world.writeback.dirtied(file, page, count, memcg, now) {
             self.world.agenda.push(at, Event::FlusherTick);
         }
     }
@@ -70,24 +79,44 @@ impl Machine {
         own || self.machine_load().is_above_background()
     }
 
-    /// Starts writing those of the pages that can be written.
+    /// Starts writing those of the pages that can be written; of a large folio all that is dirty.
     pub(crate) fn write_pages(&mut self, file: FileId, first: u64, pages: u64) {
-        let mut start = None;
-        for page in first..first + pages {
-            if self.start_write(file, page) {
-                start.get_or_insert(page);
-            } else if let Some(from) = start.take() {
-                self.submit_write(file, from, page);
+        let mut run = 0..0;
+        let mut next = first;
+        while next < first + pages {
+            let folio = self.world.files[file as usize].cache.folio(next);
+            next = folio.map_or(next + 1, |folio| self.end_of(folio));
+            match folio.filter(|&folio| self.start_write(folio)) {
+                Some(folio) => self.queue_blocks(file, folio, &mut run),
+                None => self.submit_write(file, std::mem::replace(&mut run, 0..0)),
             }
         }
-        if let Some(from) = start {
-            self.submit_write(file, from, first + pages);
+        self.submit_write(file, run);
+    }
+
+    /// The dirty blocks of a folio join the run that is to be written, or end it and begin another.
+    fn queue_blocks(&mut self, file: FileId, folio: FolioId, run: &mut Range<u64>) {
+        if self.lru.folios()[folio].flags.order() == 0 {
+            let page = self.start_of(folio);
+            return self.queue_run(file, page..page + 1, run);
+        }
+        let blocks = self.world.start_blocks(self.lru.folios_mut(), folio);
+        if blocks.is_empty() {
+            self.lru.end_writeback(folio);
+        }
+        blocks.into_iter().for_each(|piece| self.queue_run(file, piece, run));
+    }
+
+    fn queue_run(&mut self, file: FileId, piece: Range<u64>, run: &mut Range<u64>) {
+        if run.end == piece.start && !run.is_empty() {
+            run.end = piece.end;
+        } else {
+            self.submit_write(file, std::mem::replace(run, piece));
         }
     }
 
-    /// Takes one dirty page into writeback: it is clean and write-protected from now on.
-    fn start_write(&mut self, file: FileId, page: u64) -> bool {
-        let Some(folio) = self.world.files[file as usize].cache.folio(page) else { return false };
+    /// Takes a dirty folio into writeback: it is clean and write-protected from now on.
+    fn start_write(&mut self, folio: FolioId) -> bool {
         let flags = self.lru.folios()[folio].flags;
         if !flags.has(Bit::DIRTY) || flags.has_any([Bit::WRITEBACK, Bit::LOCKED]) {
             return false;
@@ -103,19 +132,22 @@ impl Machine {
             return;
         }
         let owner = Owner::unpack(self.lru.folios()[folio].owner);
+        let n = self.lru.folios()[folio].pages() as u32;
         for nth in 0..self.world.spaces.nr_mappings(owner) {
-            let Some((region, page)) = self.world.spaces.mapping(owner, nth) else { continue };
+            let Some((region, pages)) = self.world.spaces.mapped(owner, n, nth) else { continue };
             let table = &mut self.world.spaces.vma_mut(region).table;
-            if table.get(page).has_folio() {
-                table.clear_dirty(page);
+            for page in pages {
+                if table.get(page).has_folio() {
+                    table.clear_dirty(page);
+                }
             }
         }
     }
 
-    fn submit_write(&mut self, file: FileId, from: u64, to: u64) {
+    fn submit_write(&mut self, file: FileId, run: Range<u64>) {
         let most = self.world.writeback.spec.request_pages();
-        for page in (from..to).step_by(most as usize) {
-            let pages = most.min(to - page) as u32;
+        for page in run.clone().step_by(most as usize) {
+            let pages = most.min(run.end - page) as u32;
             let memcg = self.memcg_of_page(file, page);
             let now = self.world.now;
             self.world.writeback.started(file, page, pages, memcg, now);
@@ -138,11 +170,16 @@ impl Machine {
         let memcg = self.memcg_of_page(file, page);
         let now = self.world.now;
         self.world.writeback.ended(file, pages, memcg, now);
-        for page in page..page + u64::from(pages) {
-            let folio = self.world.files[file as usize].cache.folio(page);
+        let (mut next, end) = (page, page + u64::from(pages));
+        while next < end {
+            let folio = self.world.files[file as usize].cache.folio(next);
             let folio = folio.expect("a page under writeback stays cached");
-            self.lru.end_writeback(folio);
-            self.wake_waiters(folio);
+            let part = next..self.end_of(folio).min(end);
+            next = part.end;
+            if self.world.end_blocks(self.lru.folios_mut(), folio, part) {
+                self.lru.end_writeback(folio);
+                self.wake_waiters(folio);
+            }
         }
         self.wake_throttled();
         self.wake_syncing();
@@ -228,9 +265,18 @@ impl Machine {
         self.world.wake_flusher_now();
     }
 
+    /// Dirty pages of files: with large folios all pages of those that are dirty (spec §LF.12).
+    pub(crate) fn dirty_pages(&self) -> u64 {
+        if !self.world.large {
+            return self.world.writeback.files.total();
+        }
+        let nodes = 0..self.world.zones.nodes() as u8;
+        nodes.map(|node| self.lru.node_write(NodeId(node)).0).sum()
+    }
+
     /// Dirty load of the machine.
     pub(crate) fn machine_load(&self) -> Load {
-        let dirty = self.world.writeback.files.total();
+        let dirty = self.dirty_pages();
         let writeback = self.world.writeback.all_under_way();
         let limits = self.world.writeback.spec.thresholds(self.available());
         Load { dirty, writeback, limits }
@@ -250,7 +296,7 @@ impl Machine {
         }
         let (dirty, writeback) = self.lru.memcg_write(memcg);
         let file = self.world.held(memcg).file;
-        let machine_dirty = self.world.writeback.files.total();
+        let machine_dirty = self.dirty_pages();
         let available = group_available(file, dirty, headroom, self.available(), machine_dirty);
         let limits: Thresholds = self.world.writeback.spec.thresholds(available);
         Some(Load { dirty, writeback, limits })

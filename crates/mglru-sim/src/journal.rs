@@ -54,7 +54,7 @@ impl Machine {
         if journal.running.len() == 1 {
             self.world.agenda.push(self.world.now + COMMIT_NS, Event::Commit);
         }
-        // What an older transaction left to be written waits for this one.
+        // Blocks that an older transaction left to be written wait for this one.
         if self.world.writeback.files.clear(file, page) {
             self.lru.clean(folio);
         }

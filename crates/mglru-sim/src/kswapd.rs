@@ -13,7 +13,7 @@ use crate::zones::NORMAL;
 #[derive(Debug, Default)]
 pub struct Kswapd {
     reclaim: Option<Box<Reclaim>>,
-    /// What it compacts after reclaim (or kcompactd, which is not told apart).
+    /// The compaction that it runs after reclaim (or kcompactd, which is not told apart).
     compaction: Option<Box<Compaction>>,
     /// The order it was woken for.
     order: u8,

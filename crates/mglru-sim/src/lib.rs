@@ -3,6 +3,30 @@
 //! [`run()`] takes a machine ([`MachineSpec`]), the rules of reclaim ([`mglru::Config`]) and a
 //! workload, and yields an [`Outcome`]: the same bytes for the same seed, everywhere. Time is
 //! virtual; processors, devices and the kernel's own work are priced by the machine's description.
+//!
+//! ```
+//! use mglru::Config;
+//! use mglru_sim::{MachineSpec, run};
+//! use mglru_workload::WorkloadSpec;
+//!
+//! let machine = r#"
+//!     memory = "2GiB"
+//!     cpus = 4
+//!     device = "nvme"
+//!     groups."/touch"."memory.max" = "8MiB"
+//! "#;
+//! let machine: MachineSpec = toml::from_str(machine)?;
+//! let load = r#"
+//!     kind = "touch"
+//!     engine = "mmap"
+//!     pages = 4096
+//!     operations = 20000
+//! "#;
+//! let load: WorkloadSpec = toml::from_str(load)?;
+//! let outcome = run(&machine, Config::variant("after")?, load.build(1, 1.0)?, 1, None)?;
+//! assert!(outcome.counter("pgsteal_direct") > Some(0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod address_space;
 mod agenda;
@@ -24,10 +48,12 @@ mod fill;
 mod flusher;
 mod journal;
 mod kswapd;
+mod large;
 pub mod machine;
 pub mod memcg;
 mod oom;
 mod operations;
+mod orders;
 pub mod outcome;
 mod page_cache;
 mod page_stack;
@@ -36,6 +62,7 @@ pub mod physical;
 pub mod readahead;
 mod reclaiming;
 pub mod run;
+pub mod samples;
 mod sched;
 mod shadows;
 pub mod spec;
@@ -51,5 +78,5 @@ pub mod zones;
 pub use error::SimError;
 pub use machine::Machine;
 pub use outcome::Outcome;
-pub use run::{Progress, run};
+pub use run::{Progress, run, run_sampled};
 pub use spec::MachineSpec;

@@ -16,6 +16,7 @@ use crate::kswapd::Kswapd;
 use crate::outcome::Recorder;
 use crate::reclaiming::{Locks, Throttled};
 use crate::run::Progress;
+use crate::samples::Samples;
 use crate::sched::{Sched, TIME_SLICE_NS};
 use crate::task::{Doing, Flow, State, Task};
 use crate::world::World;
@@ -29,7 +30,7 @@ const PROGRESS_STEP: u64 = 1 << 16;
 pub struct Machine {
     /// The policy.
     pub lru: Lru,
-    /// What it reclaims from.
+    /// The world that it reclaims from.
     pub world: World,
     pub(crate) tasks: Vec<Task>,
     pub(crate) workload: Box<dyn Workload>,
@@ -60,6 +61,8 @@ pub struct Machine {
     pub(crate) short_requests: u64,
     /// How often the statistics of groups are summed up, ns; 0: they are exact.
     pub(crate) stat_flush: Nanos,
+    /// Looks taken on the way, where they are wanted.
+    pub(crate) samples: Option<Samples>,
     /// Folios that nobody wants and a device works on.
     pub(crate) orphans: u64,
     /// Tasks that the run waits for.
@@ -72,7 +75,7 @@ impl Machine {
     /// Runs until every counted task has ended.
     ///
     /// # Errors
-    /// What a task did wrong, or that all wait for each other.
+    /// Says what a task did wrong, or that all wait for each other.
     pub fn run(&mut self, progress: Option<Progress<'_>>) -> Result<(), SimError> {
         let mut told = 0;
         for t in 0..self.tasks.len() {
@@ -86,6 +89,7 @@ impl Machine {
             let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };
             self.world.now = at;
             self.dispatch(event);
+            self.look_if_due();
             if let Some(error) = self.error.take() {
                 return Err(error);
             }
@@ -95,6 +99,14 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn look_if_due(&mut self) {
+        if self.samples.as_ref().is_some_and(|samples| samples.is_due(self.world.now)) {
+            let sample = self.sample();
+            self.samples.as_mut().expect("just seen").push(sample);
+        }
     }
 
     /// Sums the statistics of groups up, and again after a period, unless nothing else is to come.
@@ -186,6 +198,7 @@ impl Machine {
     /// Runs a task until it blocks or its turn is over.
     fn run_task(&mut self, t: usize) {
         self.world.run_on(t);
+        self.lru.run_on_cpu(self.sched.home(t));
         let deadline = self.world.now + self.quantum;
         let mut ops = 0;
         loop {

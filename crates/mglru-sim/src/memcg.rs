@@ -56,14 +56,14 @@ impl Limits {
     }
 }
 
-/// What a group holds. Pages, descendants included.
+/// Counts the pages that a group holds, descendants included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Memory charged, kernel memory included (`memory.current`).
     pub current: u64,
     /// The most ever charged (`memory.peak`).
     pub peak: u64,
-    /// Of `current`, page tables and other kernel memory.
+    /// The part of `current` that is page tables and other kernel memory.
     pub kernel: u64,
     /// Swap slots (`memory.swap.current`).
     pub swap: u64,
@@ -149,7 +149,7 @@ impl Memcgs {
         &mut self.groups[id.index()].limits
     }
 
-    /// What a group holds.
+    /// Counts the pages that a group holds.
     pub fn usage(&self, id: MemcgId) -> Usage {
         self.groups[id.index()].usage
     }
@@ -297,7 +297,7 @@ impl Memcgs {
         }
     }
 
-    /// What the policy core sees of a group, when the device has `device_free` swap slots left.
+    /// Shows a group to the policy core, when the device has `device_free` swap slots left.
     pub fn view(&self, id: MemcgId, device_free: u64) -> MemcgView {
         let group = &self.groups[id.index()];
         MemcgView {

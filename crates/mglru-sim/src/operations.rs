@@ -122,7 +122,8 @@ impl Machine {
     fn end_op(&mut self, t: usize, class: u8) -> Flow {
         let now = self.world.now;
         let began = std::mem::replace(&mut self.tasks[t].began, now);
-        self.recorder.end_op(t, class, now - began);
+        // Tasks take turns: one that another's earlier turn woke goes on before it stopped.
+        self.recorder.end_op(t, class, now.saturating_sub(began));
         Flow::Done
     }
 

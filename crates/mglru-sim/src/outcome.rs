@@ -1,5 +1,5 @@
-//! What a run has to say: counters under their kernel names, per group `memory.stat` and events,
-//! latencies per class of operation, and the same at the start of each phase.
+//! Collects the results of a run: counters under their kernel names, per group `memory.stat` and
+//! events, latencies per class of operation, and the same at the start of each phase.
 
 use hdrhistogram::Histogram;
 use mglru::types::{MemcgId, Nanos, NodeId};
@@ -21,7 +21,7 @@ const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 /// Named figures, in a fixed order.
 pub type Figures = Vec<(&'static str, u64)>;
 
-/// What a run has to say.
+/// Holds the results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Application operations ended (`Op::End`).
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub groups: Vec<GroupOutcome>,
     /// The same when each phase began.
     pub phases: Vec<Phase>,
-    /// What the workload itself measured.
+    /// Figures that the workload itself measured.
     pub figures: Vec<(String, f64)>,
     /// Attempts at blocks of contiguous pages, per class: made and successful.
     pub blocks: Vec<(String, [u64; 2])>,
@@ -81,10 +81,12 @@ pub struct Phase {
 /// Counters at some time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Of the machine.
+    /// Counters of the machine.
     pub counters: Figures,
-    /// Of each group.
+    /// Figures of each group.
     pub groups: Vec<GroupOutcome>,
+    /// Pages of each file that are cached.
+    pub resident: Vec<u64>,
 }
 
 impl Outcome {
@@ -109,7 +111,7 @@ fn find(figures: &Figures, name: &str) -> Option<u64> {
     figures.iter().find(|(n, _)| *n == name).map(|&(_, value)| value)
 }
 
-/// What is recorded while the machine runs.
+/// Records results while the machine runs.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     /// Operations ended.
@@ -174,9 +176,9 @@ impl Recorder {
 }
 
 impl Machine {
-    /// What the run has to say, at its end.
+    /// Returns the results of the run, at its end.
     pub fn outcome(&mut self) -> Outcome {
-        let Snapshot { counters, groups } = self.snapshot();
+        let Snapshot { counters, groups, .. } = self.snapshot();
         let recorder = &mut self.recorder;
         Outcome {
             ops: recorder.ops,
@@ -196,10 +198,11 @@ impl Machine {
     /// Counters as they are now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let groups = (0..self.world.memcgs.len() as u32).map(|m| self.group_outcome(MemcgId(m)));
-        Snapshot { counters: self.machine_counters(), groups: groups.collect() }
+        let resident = self.world.files.iter().map(|file| file.cache.cached()).collect();
+        Snapshot { counters: self.machine_counters(), groups: groups.collect(), resident }
     }
 
-    fn machine_counters(&self) -> Figures {
+    pub(crate) fn machine_counters(&self) -> Figures {
         let world = &self.world;
         let (pgpgin, pgpgout) = world.device_kib();
         let swap = world.swap.counters();
@@ -220,7 +223,7 @@ impl Machine {
             ("pgfree", world.events.pgfree),
             ("readahead_pages", world.events.readahead_pages),
             ("nr_free_pages", world.zones.free_pages()),
-            ("nr_dirty", world.writeback.files.total()),
+            ("nr_dirty", self.dirty_pages()),
             ("nr_writeback", world.writeback.all_under_way()),
             ("nr_dirtied", world.writeback.nr_dirtied),
             ("nr_written", world.writeback.nr_written),
@@ -236,6 +239,9 @@ impl Machine {
             ("reclaim_requests_short", self.short_requests),
             ("zram_pool_pages", world.pool_pages()),
         ];
+        if world.blind_shadow_limit {
+            counters.push(("workingset_nodereclaim", world.nodes_dropped));
+        }
         counters.extend(self.lru.counters().iter());
         counters.extend(world.frames.iter().flat_map(|frames| frame_counters(frames)));
         counters
@@ -305,7 +311,7 @@ impl Machine {
     }
 }
 
-/// What only a machine with page frames knows, under the kernel's names.
+/// Lists counters that only a machine with page frames knows, under the kernel's names.
 fn frame_counters(frames: &Frames) -> [(&'static str, u64); 8] {
     let [stall, success] = frames.stalls;
     let tally = &frames.compaction.tally;

@@ -38,13 +38,13 @@ pub struct PageCache {
     /// As [`Slot`] packs them.
     slots: Vec<u32>,
     cached: u64,
-    /// What each node of 64 slots holds.
+    /// Counts the content of each node of 64 slots.
     used: Vec<Used>,
     nodes: u64,
 }
 
 impl PageCache {
-    /// What page `index` holds.
+    /// Returns the content of the slot of page `index`.
     #[inline]
     pub fn get(&self, index: u64) -> Slot {
         Slot::unpack(self.slots.get(index as usize).copied().unwrap_or(0))
@@ -149,9 +149,17 @@ impl PageCache {
         self.nodes = self.nodes + u64::from(was_empty) - u64::from(used.is_empty());
     }
 
-    /// Cached pages, in order, from `from` to before `to`.
+    /// Cached folios, in order, each with its first page from `from` on and before `to`.
     pub fn folios(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, FolioId)> + '_ {
-        (from..to.min(self.end())).filter_map(|i| self.folio(i).map(|f| (i, f)))
+        let mut last = None;
+        let pages = (from..to.min(self.end())).filter_map(|i| self.folio(i).map(|f| (i, f)));
+        pages.filter(move |&(_, folio)| last.replace(folio) != Some(folio))
+    }
+
+    /// Another folio holds a cached page from now on: the old one was split.
+    pub fn replace(&mut self, index: u64, folio: FolioId) {
+        debug_assert!(self.has(index), "page {index} is not cached");
+        self.slots[index as usize] = Slot::Folio(folio).pack();
     }
 
     /// Cached pages directly before `index`, counted up to `most`.
@@ -229,6 +237,19 @@ mod tests {
         assert_eq!(cache.nodes(), 1);
         assert_eq!((cache.get(8), cache.end()), (Slot::Hole, 2));
         assert!(cache.has(1));
+    }
+
+    #[test]
+    fn a_folio_of_many_pages_is_met_once() {
+        let mut cache = PageCache::default();
+        (4..8).for_each(|page| _ = cache.insert(page, FolioId(3)));
+        cache.insert(8, FolioId(5));
+        let met = |cache: &PageCache, from| cache.folios(from, u64::MAX).collect::<Vec<_>>();
+        assert_eq!(met(&cache, 0), [(4, FolioId(3)), (8, FolioId(5))]);
+        assert_eq!(met(&cache, 6), [(6, FolioId(3)), (8, FolioId(5))], "from inside of it on");
+        (6..8).for_each(|page| cache.replace(page, FolioId(9)));
+        assert_eq!(met(&cache, 5), [(5, FolioId(3)), (6, FolioId(9)), (8, FolioId(5))]);
+        assert_eq!(cache.cached(), 5);
     }
 
     #[test]

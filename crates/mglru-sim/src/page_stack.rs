@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn pages_come_back_last_first() {
-        let page = |zone| FreshPage { node: NodeId(0), zone: Zone(zone), pfn: 0 };
+        let page = |zone| FreshPage { order: 0, node: NodeId(0), zone: Zone(zone), pfn: 0 };
         let mut stack = PageStack::default();
         [2, 2, 1, 2].into_iter().for_each(|zone| stack.push(page(zone)));
         assert_eq!((stack.len(), stack.runs.len()), (4, 3));

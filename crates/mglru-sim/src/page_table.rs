@@ -26,7 +26,7 @@ const YOUNG: u8 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pte(u8);
 
-/// What an entry says.
+/// Names the content of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maps {
     /// Nothing.
@@ -110,7 +110,7 @@ impl PageTable {
         }
     }
 
-    /// What the hardware does for one access. `false`: it cannot, the kernel must (a fault).
+    /// Does what the hardware does for one access. `false`: it cannot, the kernel must (a fault).
     #[inline]
     pub fn access(&mut self, page: u32, write: bool) -> bool {
         let Some(entry) = self.entries.get_mut(page as usize) else { return false };
@@ -135,7 +135,7 @@ impl PageTable {
         Pte(self.entries.get(page as usize).copied().unwrap_or(0))
     }
 
-    /// What an entry is about, as [`Self::peek`].
+    /// Returns the folio of an entry, as [`Self::peek`].
     #[inline]
     pub fn peek_target(&self, page: u32) -> u32 {
         self.targets.get(page as usize).copied().unwrap_or(0)
@@ -147,7 +147,7 @@ impl PageTable {
         Pte(self.entries[page as usize])
     }
 
-    /// What the entry of a page of swap-backed memory says.
+    /// Reads the entry of a page of swap-backed memory.
     #[inline]
     pub fn maps(&self, page: u32) -> Maps {
         let pte = self.get(page);

@@ -36,7 +36,7 @@ pub enum Era {
     Modern,
 }
 
-/// What a pageblock is for, and which free list a block is on.
+/// Names the use of a pageblock, and the free list that a block is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MigrateType {
     /// Kernel memory that stays where it is.

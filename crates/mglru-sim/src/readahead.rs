@@ -6,10 +6,12 @@
 
 /// Misses beyond hits after which a mapped file is no longer read around (experiments §0.6).
 const MMAP_LOTS_OF_MISSES: u32 = 100;
+/// Each window of a stream has folios so many orders larger than the one before.
+const ORDER_STEP: u8 = 2;
 /// Bound of the miss counter.
 const MMAP_MISS_MAX: u32 = 10 * MMAP_LOTS_OF_MISSES;
 
-/// What of the page cache a decision depends on.
+/// Shows the part of the page cache that a decision depends on.
 pub trait CachedPages {
     /// Cached pages directly before `index`, counted up to `most`.
     fn cached_before(&self, index: u64, most: u64) -> u64;
@@ -24,8 +26,17 @@ pub struct Plan {
     pub start: u64,
     /// Number of pages.
     pub pages: u64,
-    /// The page that, when met, starts the next window.
+    /// The page that, when met, starts the next window; with large folios the folio it is in.
     pub mark: Option<u64>,
+    /// The order of its folios, a power of two of pages, where they fit (spec §LF.3).
+    pub order: u8,
+}
+
+impl Plan {
+    /// Single pages that say nothing about what is read next.
+    fn bare(start: u64, pages: u64) -> Self {
+        Self { start, pages, mark: None, order: 0 }
+    }
 }
 
 /// Access advice of a mapping, as far as readahead is concerned.
@@ -44,6 +55,17 @@ struct Window {
     start: u64,
     size: u64,
     ahead: u64,
+    /// The order of its folios, kept for the next one.
+    order: u8,
+}
+
+/// A folio whose mark was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// Its first page.
+    pub index: u64,
+    /// How many it has.
+    pub pages: u64,
 }
 
 /// Readahead state of an open file.
@@ -69,7 +91,7 @@ impl FileState {
     /// A buffered read of `pages` pages misses at `index`; windows are at most `max` pages.
     pub fn miss(&mut self, index: u64, pages: u64, max: u64, cached: &impl CachedPages) -> Plan {
         if max == 0 {
-            return Plan { start: index, pages: 1, mark: None };
+            return Plan::bare(index, 1);
         }
         if index == 0 || pages > max || self.follows(index) {
             let size = first_size(pages, max);
@@ -78,35 +100,53 @@ impl FileState {
         }
         let history = cached.cached_before(index, max);
         if history <= pages {
-            return Plan { start: index, pages, mark: None };
+            return Plan::bare(index, pages);
         }
         let whole = history == index;
         let history = if whole { history * 2 } else { history };
         self.open(index, (history + pages).min(max), 1)
     }
 
-    /// A reader that wants `pages` pages met the mark at `index`; `None`: nothing to read.
+    /// A reader that wants `pages` pages from the start of a folio on met its mark; `None`: nothing
+    /// to read. Folios of the next window are larger, up to `largest` (spec §LF.2).
     pub fn marked(
         &mut self,
-        index: u64,
+        folio: Marked,
         pages: u64,
         max: u64,
+        largest: u8,
         cached: &impl CachedPages,
     ) -> Option<Plan> {
         if max == 0 {
             return None;
         }
-        let Window { start, size, ahead } = self.window;
-        if index == start + size - ahead {
-            let size = next_size(size, max);
-            return Some(self.open(start + self.window.size, size, size));
+        let index = folio.index;
+        let Window { start, size, ahead, .. } = self.window;
+        let expected = start + size - ahead;
+        if index == expected - expected % folio.pages {
+            return Some(self.ramp(start + size, next_size(size, max), max, largest));
         }
         let hole = cached.next_hole(index + 1);
         if hole - index > max {
             return None;
         }
-        let size = next_size(hole - index + pages, max);
-        Some(self.open(hole, size, size))
+        Some(self.ramp(hole, next_size(hole - index + pages, max), max, largest))
+    }
+
+    /// Opens the next window of a stream. Its end is rounded down so that the folios after it can
+    /// be large.
+    fn ramp(&mut self, start: u64, size: u64, max: u64, largest: u8) -> Plan {
+        if largest == 0 {
+            return self.open(start, size, size);
+        }
+        let grown = self.window.order + ORDER_STEP;
+        let align = 1 << grown.min(max.trailing_zeros() as u8);
+        let end = (start + size) / align * align;
+        let size = if end > start { end - start } else { size };
+        let order = grown.min(largest).min(size.ilog2() as u8);
+        let plan = self.open(start, size, size);
+        self.window.order = order;
+        Plan { order, ..plan }
     }
 
     /// A fault on a file mapping misses at `index`.
@@ -117,7 +157,7 @@ impl FileState {
         advice: MapAdvice,
         cached: &impl CachedPages,
     ) -> Plan {
-        let alone = Plan { start: index, pages: 1, mark: None };
+        let alone = Plan::bare(index, 1);
         if max == 0 || advice == MapAdvice::Random {
             return alone;
         }
@@ -141,9 +181,9 @@ impl FileState {
     }
 
     fn open(&mut self, start: u64, size: u64, ahead: u64) -> Plan {
-        self.window = Window { start, size, ahead };
+        self.window = Window { start, size, ahead, order: 0 };
         let mark = (ahead > 0).then(|| start + size - ahead);
-        Plan { start, pages: size, mark }
+        Plan { mark, ..Plan::bare(start, size) }
     }
 }
 
@@ -199,7 +239,11 @@ mod tests {
     const EMPTY: Ranges = Ranges(&[]);
 
     fn plan(start: u64, pages: u64, mark: u64) -> Plan {
-        Plan { start, pages, mark: Some(mark) }
+        Plan { mark: Some(mark), ..Plan::bare(start, pages) }
+    }
+
+    fn page(index: u64) -> Marked {
+        Marked { index, pages: 1 }
     }
 
     fn at(prev: u64) -> FileState {
@@ -235,7 +279,7 @@ mod tests {
         state.miss(0, 7, MAX, &EMPTY);
         let before = state;
         let cached = Ranges(&[(493, 500)]);
-        assert_eq!(state.miss(500, 7, MAX, &cached), Plan { start: 500, pages: 7, mark: None });
+        assert_eq!(state.miss(500, 7, MAX, &cached), Plan::bare(500, 7));
         assert_eq!(state, before);
     }
 
@@ -257,33 +301,49 @@ mod tests {
     fn the_mark_opens_ever_larger_windows() {
         let mut state = FileState::default();
         assert_eq!(state.miss(0, 1, MAX, &EMPTY), plan(0, 4, 1));
-        assert_eq!(state.marked(1, 1, MAX, &EMPTY), Some(plan(4, 8, 4)));
-        assert_eq!(state.marked(4, 1, MAX, &EMPTY), Some(plan(12, 16, 12)));
-        assert_eq!(state.marked(12, 1, MAX, &EMPTY), Some(plan(28, 32, 28)));
-        assert_eq!(state.marked(28, 1, MAX, &EMPTY), Some(plan(60, 32, 60)));
+        assert_eq!(state.marked(page(1), 1, MAX, 0, &EMPTY), Some(plan(4, 8, 4)));
+        assert_eq!(state.marked(page(4), 1, MAX, 0, &EMPTY), Some(plan(12, 16, 12)));
+        assert_eq!(state.marked(page(12), 1, MAX, 0, &EMPTY), Some(plan(28, 32, 28)));
+        assert_eq!(state.marked(page(28), 1, MAX, 0, &EMPTY), Some(plan(60, 32, 60)));
+    }
+
+    #[test]
+    fn windows_of_large_folios_end_where_larger_ones_can_begin() {
+        let mut state = FileState::default();
+        let first = state.miss(0, 1, MAX, &EMPTY);
+        assert_eq!((first.pages, first.order), (4, 0));
+        let mut met = page(1);
+        let windows = [(4, 8, 2), (12, 4, 2), (16, 8, 3), (24, 8, 3), (32, 16, 4), (48, 16, 4)];
+        for (start, pages, order) in windows.into_iter().chain([(64, 32, 5), (96, 32, 5)]) {
+            let next = state.marked(met, 1, MAX, 9, &EMPTY);
+            assert_eq!(next, Some(Plan { order, ..plan(start, pages, start) }));
+            met = Marked { index: start, pages: 1 << order };
+        }
+        assert_eq!(state.miss(500, MAX, MAX, &EMPTY).order, 0, "a new stream starts anew");
+        assert_eq!(state.marked(page(516), 1, MAX, 1, &EMPTY).unwrap().order, 1, "the largest");
     }
 
     #[test]
     fn a_stray_mark_continues_at_the_next_hole() {
         let cached = Ranges(&[(100, 108)]);
         let mut state = FileState::default();
-        assert_eq!(state.marked(104, 1, MAX, &cached), Some(plan(108, 10, 108)));
+        assert_eq!(state.marked(page(104), 1, MAX, 0, &cached), Some(plan(108, 10, 108)));
         let full = Ranges(&[(100, 200)]);
-        assert_eq!(FileState::default().marked(104, 1, MAX, &full), None);
+        assert_eq!(FileState::default().marked(page(104), 1, MAX, 0, &full), None);
     }
 
     #[test]
     fn no_readahead_reads_one_page() {
-        let one = Plan { start: 9, pages: 1, mark: None };
+        let one = Plan::bare(9, 1);
         assert_eq!(at(8).miss(9, 7, 0, &EMPTY), one);
         assert_eq!(FileState::default().map_miss(9, 0, MapAdvice::Normal, &EMPTY), one);
-        assert_eq!(FileState::default().marked(9, 1, 0, &EMPTY), None);
+        assert_eq!(FileState::default().marked(page(9), 1, 0, 0, &EMPTY), None);
     }
 
     #[test]
     fn map_faults_follow_advice() {
         let mut state = FileState::default();
-        let one = Plan { start: 100, pages: 1, mark: None };
+        let one = Plan::bare(100, 1);
         assert_eq!(state.map_miss(100, MAX, MapAdvice::Random, &EMPTY), one);
         assert_eq!(state.map_miss(100, MAX, MapAdvice::Normal, &EMPTY), plan(84, 32, 108));
         assert_eq!(state.map_miss(3, MAX, MapAdvice::Normal, &EMPTY), plan(0, 32, 24));

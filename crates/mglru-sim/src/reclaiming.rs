@@ -7,7 +7,7 @@ use mglru::{Reclaim, Step, Throttle, Wakes, Work};
 use crate::machine::Machine;
 use crate::task::Flow;
 
-/// What running a task's reclaim came to.
+/// Says how far a task's reclaim has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It goes on later.
@@ -113,7 +113,7 @@ impl Machine {
             self.wait_for(t, folio);
             return Flow::Wait;
         }
-        // What was to be released before this task came is not for it.
+        // Deliver pending wake-ups first: they were raised before this task was throttled.
         self.take_all_wakes();
         self.throttled.push(Throttled { task, reason });
         Flow::Sleep(self.timeout(at_most))

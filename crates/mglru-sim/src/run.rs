@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::memcg::Limits;
 use crate::outcome::{Outcome, Recorder};
 use crate::reclaiming::Locks;
+use crate::samples::{Sample, Samples};
 use crate::sched::Sched;
 use crate::spec::{MachineSpec, PAGE_SIZE, Physical};
 use crate::task::Task;
@@ -41,6 +42,26 @@ pub fn run(
     Ok(machine.outcome())
 }
 
+/// Runs as [`run`], and looks at the machine on the way. The outcome is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_sampled(
+    spec: &MachineSpec,
+    config: Config,
+    workload: Box<dyn Workload>,
+    seed: u64,
+    progress: Option<Progress<'_>>,
+) -> Result<(Outcome, Vec<Sample>), SimError> {
+    let mut machine = Machine::new(spec, config, workload, seed)?;
+    machine.samples = Some(Samples::default());
+    machine.run(progress)?;
+    let last = machine.sample();
+    let mut rows = machine.samples.take().unwrap_or_default().into_rows();
+    rows.extend(Some(last).filter(|last| rows.last().is_none_or(|row| row.at < last.at)));
+    Ok((machine.outcome(), rows))
+}
+
 impl Machine {
     /// A machine before anything ran.
     ///
@@ -61,6 +82,8 @@ impl Machine {
         let config = Config { nr_nodes: spec.nodes as u8, ..config };
         let mut lru = Lru::new(config, 0);
         let mut world = World::new(&spec, &layout, seed);
+        world.allow_orders(spec.filesystem.largest(lru.config()));
+        world.blind_shadow_limit = lru.config().limits_shadows_blindly();
         if spec.physical == Physical::Buddy {
             let frames = Frames::new(&spec, lru.config().contig, layout.tasks.len());
             world.frames = Some(Box::new(frames));
@@ -93,6 +116,7 @@ impl Machine {
             reclaim_ns: 0,
             oom_kills: 0,
             short_requests: 0,
+            samples: None,
             orphans: 0,
             error: None,
             woken: Vec::new(),

@@ -22,6 +22,12 @@ impl Sched {
         Self { cpus, idle: cpus, queue: VecDeque::new() }
     }
 
+    /// The processor that a task keeps to.
+    #[inline]
+    pub fn home(&self, task: usize) -> u32 {
+        task as u32 % self.cpus
+    }
+
     /// A task wants to run; `true`: it has a CPU now, otherwise it is queued.
     pub fn enter(&mut self, task: u32) -> bool {
         if self.idle > 0 && self.queue.is_empty() {

@@ -22,7 +22,7 @@ const WHOLE: u32 = 1 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept(pub u32);
 
-/// What many shadows have in common.
+/// Holds the part that many shadows have in common.
 #[derive(Clone, Copy, Debug)]
 struct Context {
     common: u64,

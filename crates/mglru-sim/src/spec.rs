@@ -4,6 +4,7 @@
 //! which key is at fault; nothing after it validates values again.
 
 mod check;
+mod filesystem;
 mod groups;
 mod ratio;
 mod size;
@@ -20,6 +21,7 @@ use crate::zones::ZoneSpec;
 
 pub use self::check::SpecError;
 pub(crate) use self::check::{contradiction, in_range};
+pub use self::filesystem::FileSystem;
 pub use self::groups::GroupSpec;
 pub use self::ratio::Ratio;
 pub use self::size::Size;
@@ -54,8 +56,13 @@ pub struct MachineSpec {
     pub zones: ZoneSpec,
     /// How memory is made up.
     pub physical: Physical,
-    /// The device that files are on.
+    /// The device that files are on: a preset by name, or a table with `preset` (`nvme` unless
+    /// given) and the keys that differ from it.
     pub device: DeviceSpec,
+    /// The file system of the device: how large the folios of its files may be. `order0`: single
+    /// pages; `ext4`: large ones in kernels later than 6.12; `xfs`: large ones in every kernel.
+    #[serde(skip_serializing_if = "FileSystem::is_order0")]
+    pub filesystem: FileSystem,
     /// Swap space.
     pub swap: SwapSpec,
     /// Processor time of each step.
@@ -100,6 +107,7 @@ impl Default for MachineSpec {
             zones: ZoneSpec::default(),
             physical: Physical::Simple,
             device: DeviceSpec::default(),
+            filesystem: FileSystem::Order0,
             swap: SwapSpec::default(),
             costs: Costs::default(),
             dirty: DirtySpec::default(),
@@ -127,10 +135,26 @@ impl MachineSpec {
         spec.memory = spec.memory.scaled(ratio);
         spec.swap.size = spec.swap.size.map(|size| size.scaled(ratio));
         spec.zones = spec.zones.scaled(ratio);
+        spec.zones.dma = Some(self.dma().scaled(ratio));
         for group in spec.groups.values_mut() {
             *group = group.scaled(ratio);
         }
         spec
+    }
+
+    /// Memory of the first node.
+    fn node(&self) -> Size {
+        Size(self.memory.0 / u64::from(self.nodes.max(1)))
+    }
+
+    /// Size of the DMA zone: a small one stays in proportion when the machine is scaled.
+    fn dma(&self) -> Size {
+        self.zones.dma_of(self.node(), self.physical)
+    }
+
+    /// Pages of the first node's zones below the normal one: DMA and DMA32.
+    pub(crate) fn low_zones(&self) -> [u64; 2] {
+        [self.dma().pages(), self.zones.dma32.pages()]
     }
 
     /// Memory of all nodes, pages.

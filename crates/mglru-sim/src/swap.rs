@@ -20,7 +20,7 @@ const HOLDS_MASK: u32 = (1 << HOLDS_BITS) - 1;
 /// A slot's number.
 pub type Slot = u32;
 
-/// What a page holds, as far as swap is concerned.
+/// Names the content of a page, as far as swap is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// All zero.
@@ -31,7 +31,7 @@ pub enum Class {
     Incompressible,
 }
 
-/// What storing or loading a page takes.
+/// Says what storing or loading a page costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// A request for one page must be submitted, at the slot's address; otherwise it is done.
@@ -71,7 +71,7 @@ pub struct Swap {
 struct SlotState {
     /// The folio that holds its page, or the shadow that one left.
     cached: u32,
-    /// Who is charged, above what it holds.
+    /// The group that is charged, beside the content.
     charged_holds: u32,
 }
 
@@ -148,7 +148,7 @@ impl Swap {
         }
     }
 
-    /// What the swap space is.
+    /// Describes the swap space.
     pub fn spec(&self) -> &SwapSpec {
         &self.spec
     }
@@ -228,7 +228,7 @@ impl Swap {
         matches!(self.slots[slot as usize].holds(), Holds::Stored(_))
     }
 
-    /// What stands for a slot's page in the swap cache.
+    /// Returns the entry of a slot's page in the swap cache.
     pub fn cached(&self, slot: Slot) -> Cached {
         Cached::unpack(self.slots[slot as usize].cached)
     }

@@ -14,7 +14,7 @@ use crate::dirty::FileScan;
 use crate::fill::Fill;
 use crate::physical::Pfn;
 
-/// What became of one step of a task.
+/// Says how one step of a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// There is more to do at once.
@@ -109,8 +109,8 @@ pub struct Read {
     pub next: u64,
     /// Last page to copy.
     pub last: u64,
-    /// The page at which the descriptor's previous read ended: not marked accessed again.
-    pub counted: Option<u64>,
+    /// The first page whose folio this read has not marked accessed yet.
+    pub due: u64,
 }
 
 /// A buffered write under way. Positions are bytes.
@@ -122,6 +122,8 @@ pub struct Write {
     pub next: u64,
     /// One past the last byte.
     pub end: u64,
+    /// The largest folio to try next, as a power of two of pages.
+    pub most: u8,
 }
 
 /// A wait for dirty pages to become durable.
@@ -133,15 +135,24 @@ pub struct Sync {
     pub started: bool,
 }
 
-/// A page that is charged and allocated but holds nothing yet.
+/// Pages that are charged and allocated but hold nothing yet: one, or as many as a large folio has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreshPage {
+    /// How many they are, as a power of two.
+    pub order: u8,
     /// Its node.
     pub node: NodeId,
     /// Its zone.
     pub zone: Zone,
     /// Its frame, on a machine that has frames.
     pub pfn: Pfn,
+}
+
+impl FreshPage {
+    /// How many pages they are.
+    pub fn pages(&self) -> u64 {
+        1 << self.order
+    }
 }
 
 /// A task.

@@ -1,5 +1,7 @@
 //! Memory given back: unmapping, `MADV_DONTNEED`, the end of an address space (spec §3.2).
 
+use std::ops::Range;
+
 use mglru::folio::Bit;
 use mglru::types::FolioId;
 use mglru_workload::RegionId;
@@ -24,12 +26,13 @@ impl Machine {
     /// Empties pages of a region that stays mapped.
     pub(crate) fn zap(&mut self, region: RegionId, from: u32, to: u32) {
         let to = to.min(self.world.spaces.vma(region).table.pages());
+        let mut marked = None;
         for page in from..to {
             match self.world.maps(region, page) {
                 Maps::None => continue,
                 Maps::Zero => {}
                 Maps::Swap(slot) => self.drop_slot(slot),
-                Maps::Folio(folio) => self.drop_mapping(region, page, folio),
+                Maps::Folio(folio) => self.drop_mapping(region, page, folio, &mut marked),
             }
             self.world.spaces.vma_mut(region).table.set(page, Pte::NONE);
         }
@@ -43,13 +46,21 @@ impl Machine {
         }
     }
 
-    fn drop_mapping(&mut self, region: RegionId, page: u32, folio: FolioId) {
+    /// Takes an entry away; a young one marks its folio, and a run of them does so once.
+    fn drop_mapping(
+        &mut self,
+        region: RegionId,
+        page: u32,
+        folio: FolioId,
+        marked: &mut Option<FolioId>,
+    ) {
         match Owner::unpack(self.lru.folios()[folio].owner) {
             Owner::Anon { .. } => self.drop_anon(folio),
             Owner::File { .. } => {
                 self.lru.folios_mut()[folio].mapcount -= 1;
                 let vma = self.world.spaces.vma(region);
-                if vma.table.get(page).is_young() && vma.recency {
+                let young = vma.table.get(page).is_young() && vma.recency;
+                if young && marked.replace(folio) != Some(folio) {
                     self.lru.accessed(folio);
                 }
                 if self.world.spaces.vma(region).locked {
@@ -61,16 +72,18 @@ impl Machine {
 
     /// One mlocked mapping less: the folio stays locked while another one maps it.
     fn munlock(&mut self, folio: FolioId) {
-        let owner = Owner::unpack(self.lru.folios()[folio].owner);
+        let entry = &self.lru.folios()[folio];
+        let (owner, n) = (Owner::unpack(entry.owner), entry.pages() as u32);
         let spaces = &self.world.spaces;
-        let maps = (0..spaces.nr_mappings(owner)).filter_map(|nth| spaces.mapping(owner, nth));
-        let holds = |region: RegionId, page: u32| {
-            let vma = spaces.vma(region);
-            vma.locked && vma.table.get(page).has_folio()
+        let maps = (0..spaces.nr_mappings(owner)).filter_map(|nth| spaces.mapped(owner, n, nth));
+        let holds = |(region, pages): &(RegionId, Range<u32>)| {
+            let vma = spaces.vma(*region);
+            vma.locked && pages.clone().any(|page| vma.table.get(page).has_folio())
         };
         // The entry being zapped still stands.
-        let locked = maps.filter(|&(region, page)| holds(region, page)).count() > 1;
-        if !locked {
+        let locked = maps.filter(holds).count() > 1;
+        let unlocked_before = n > 1 && !entry.flags.has(Bit::MLOCKED);
+        if !locked && !unlocked_before {
             self.lru.set_mlocked(folio, false);
         }
     }

@@ -4,6 +4,7 @@
 //! Processor time is spent by moving the clock: while a task runs, [`World::now`] is its own
 //! time, and whatever the machine does on its behalf is charged by [`World::spend`].
 
+mod blocks;
 mod evict;
 mod frames;
 mod harvest;
@@ -56,6 +57,8 @@ pub struct File {
     pub cache: PageCache,
     /// The one open descriptor, shared by all that read it.
     pub descriptor: FileState,
+    /// The largest folio it may have, as a power of two of pages.
+    pub largest: u8,
     /// The group that first cached a page of it: its nodes are charged there.
     pub owner: Option<MemcgId>,
     /// Nodes of the page cache that are charged.
@@ -79,7 +82,7 @@ impl CachedPages for PageCache {
     }
 }
 
-/// What happened that no other part counts.
+/// Counts events that no other part counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     /// Page faults.
@@ -103,13 +106,13 @@ pub struct World {
     pub system_ns: Nanos,
     /// Processor time of each step.
     pub costs: Costs,
-    /// What is mapped where.
+    /// The folios that are mapped, and where.
     pub spaces: AddressSpaces,
     /// Files, by number.
     pub files: Vec<File>,
     /// Swap space.
     pub swap: Swap,
-    /// What evicted pages left, of files and in swap.
+    /// The shadows that evicted pages left, in files and in swap.
     pub(crate) shadows: Shadows,
     /// Groups: charges, limits, events.
     pub memcgs: Memcgs,
@@ -121,14 +124,20 @@ pub struct World {
     pub(crate) journal: Journal,
     /// Time lost to memory pressure.
     pub stalls: Stalls,
-    /// What happens next.
+    /// The events to come.
     pub agenda: Queue<Event>,
     /// Tasks that wait for a folio.
     pub waiters: Waiters,
-    /// What happened.
+    /// Counts of events.
     pub events: Events,
     /// Page frames, where the machine has them.
     pub frames: Option<Box<Frames>>,
+    /// Groups keep nodes of shadows for their slab pages alone (7.1 and 7.2).
+    pub blind_shadow_limit: bool,
+    /// Nodes of shadows that reclaim freed.
+    pub nodes_dropped: u64,
+    /// Folios of files may be large.
+    pub(crate) large: bool,
     nr_nodes: u32,
     held: Vec<Held>,
     kernel: KernelMemory,
@@ -167,6 +176,9 @@ impl World {
             waiters: Waiters::default(),
             events: Events::default(),
             frames: None,
+            blind_shadow_limit: false,
+            nodes_dropped: 0,
+            large: false,
             nr_nodes: spec.nodes,
             held: Vec::new(),
             kernel: KernelMemory::new(spec.charge_kernel),
@@ -196,7 +208,7 @@ impl World {
         self.held.push(Held::default());
     }
 
-    /// What a group holds, descendants not included.
+    /// Counts the pages that a group holds, descendants not included.
     pub fn held(&self, memcg: MemcgId) -> Held {
         self.held[memcg.index()]
     }
@@ -291,7 +303,7 @@ impl World {
         }
     }
 
-    /// What an entry of a mapped region says.
+    /// Reads an entry of a mapped region.
     pub(crate) fn maps(&self, region: RegionId, page: u32) -> Maps {
         let vma = self.spaces.vma(region);
         match vma.file_page(page) {
@@ -362,6 +374,15 @@ impl World {
     /// The device that files are on.
     pub fn files_device(&self) -> &Device {
         self.files_disk.device()
+    }
+
+    /// Lets folios of files be as large as this power of two of pages; those of the file system's
+    /// own blocks, which a journal covers, stay single pages.
+    pub(crate) fn allow_orders(&mut self, largest: u8) {
+        self.large = largest > 0;
+        for (id, file) in self.files.iter_mut().enumerate() {
+            file.largest = if self.journal.covers(id as FileId) { 0 } else { largest };
+        }
     }
 
     /// A page of a file on the device.

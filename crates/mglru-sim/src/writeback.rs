@@ -8,7 +8,7 @@ use crate::dirty::{
     Bandwidth, DirtyFiles, DirtySpec, Flusher, Pacer, Pause, Reason, Run, Thresholds,
 };
 
-/// What slows writers and wakes the flusher: the machine, or a group.
+/// Names the domain that slows writers and wakes the flusher: the machine, or a group.
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
     pacer: Pacer,
@@ -78,18 +78,20 @@ impl Writeback {
         self.flushers.push(Flusher::new(&self.spec, Some(memcg)));
     }
 
-    /// A page is dirtied. `Some(at)`: the periodic flush must be looked after at that time.
+    /// A page is dirtied, and as many count as dirtied with it. `Some(at)`: the periodic flush must
+    /// be looked after at that time.
     pub fn dirtied(
         &mut self,
         file: FileId,
         page: u64,
+        count: u64,
         memcg: MemcgId,
         now: Nanos,
     ) -> Option<Nanos> {
         if !self.files.set(file, page, memcg, now) {
             return None;
         }
-        self.nr_dirtied += 1;
+        self.nr_dirtied += count;
         let first = !std::mem::replace(&mut self.tick_armed, true);
         first.then(|| now + self.spec.wake_ms * 1_000_000)
     }
@@ -124,7 +126,7 @@ impl Writeback {
         self.machine.bandwidth.in_flight()
     }
 
-    /// What a writer that has dirtied so many pages must do.
+    /// Says what a writer that has dirtied so many pages must do.
     pub fn pause(
         &mut self,
         now: Nanos,
@@ -167,7 +169,7 @@ impl Writeback {
         Some(MemcgId(found as u32))
     }
 
-    /// What a group's flusher writes next; `None`: it goes back to sleep.
+    /// Picks the file that a group's flusher writes next; `None`: it goes back to sleep.
     pub fn next_run(&mut self, memcg: MemcgId, now: Nanos, above: bool) -> Option<Run> {
         self.flushers[memcg.index()].next(now, &mut self.files, above)
     }
@@ -193,16 +195,16 @@ mod tests {
     #[test]
     fn the_periodic_flush_is_armed_while_anything_is_dirty() {
         let mut writeback = writeback();
-        assert_eq!(writeback.dirtied(0, 5, GROUP, 1), Some(5_000_000_001));
-        assert_eq!(writeback.dirtied(0, 6, GROUP, 2), None);
-        assert_eq!(writeback.dirtied(0, 6, GROUP, 3), None);
+        assert_eq!(writeback.dirtied(0, 5, 1, GROUP, 1), Some(5_000_000_001));
+        assert_eq!(writeback.dirtied(0, 6, 1, GROUP, 2), None);
+        assert_eq!(writeback.dirtied(0, 6, 1, GROUP, 3), None);
         assert_eq!(writeback.nr_dirtied, 2);
         assert!(writeback.tick(5_000_000_001).is_some());
         writeback.started(0, 5, 2, GROUP, 6_000_000_000);
         assert_eq!((writeback.under_way(0), writeback.tick(10_000_000_000)), (2, None));
         writeback.ended(0, 2, GROUP, 11_000_000_000);
         assert_eq!((writeback.all_under_way(), writeback.nr_written), (0, 2));
-        assert!(writeback.dirtied(0, 5, GROUP, 12_000_000_000).is_some());
+        assert!(writeback.dirtied(0, 5, 1, GROUP, 12_000_000_000).is_some());
     }
 
     #[test]

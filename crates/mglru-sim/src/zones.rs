@@ -10,13 +10,19 @@ use mglru::host::ZoneView;
 use mglru::types::{MAX_NR_ZONES, NodeId, Zone};
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{MachineSpec, PAGE_SIZE, Size};
+use crate::spec::{MachineSpec, PAGE_SIZE, Physical, Size};
 
+/// Memory that the oldest devices can reach.
+pub const DMA: Zone = Zone(0);
 /// Memory that devices with 32-bit addresses can reach.
 pub const DMA32: Zone = Zone(1);
 /// All other memory; what nearly every allocation asks for.
 pub const NORMAL: Zone = Zone(2);
 
+/// The DMA zone of a PC: 16 MiB, of which the firmware and the first pages are not managed.
+const DMA_SIZE: Size = Size(15 << 20);
+/// A machine too small for that has one of this share (one in so many pages) of its first node.
+const DMA_SHARE: u64 = 8;
 /// A lower zone keeps back this share (one in so many pages) of the higher zones' size.
 const RESERVE_RATIO: u64 = 256;
 const MIN_FREE_KIB: (u64, u64) = (128, 256 << 10);
@@ -26,6 +32,9 @@ const KIB_PER_PAGE: u64 = PAGE_SIZE / 1_024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ZoneSpec {
+    /// Size of the DMA zone, on the first node; 0: there is none. Not given: 15 MiB, or an eighth
+    /// of a small node, and none where memory is made of page frames.
+    pub dma: Option<Size>,
     /// Size of the DMA32 zone, on the first node; 0: there is none.
     pub dma32: Size,
     /// Steps between watermarks are at least so many ten-thousandths of the zone.
@@ -36,7 +45,7 @@ pub struct ZoneSpec {
 
 impl Default for ZoneSpec {
     fn default() -> Self {
-        Self { dma32: Size(0), watermark_scale: 10, min_free: None }
+        Self { dma: None, dma32: Size(0), watermark_scale: 10, min_free: None }
     }
 }
 
@@ -45,6 +54,15 @@ impl ZoneSpec {
     pub fn scaled(&self, ratio: f64) -> Self {
         let min_free = self.min_free.map(|size| size.scaled(ratio));
         Self { dma32: self.dma32.scaled(ratio), min_free, ..self.clone() }
+    }
+
+    /// Size of the DMA zone of a first node of this size.
+    pub(crate) fn dma_of(&self, node: Size, physical: Physical) -> Size {
+        let usual = match physical {
+            Physical::Simple => DMA_SIZE.min(Size(node.0 / DMA_SHARE / PAGE_SIZE * PAGE_SIZE)),
+            Physical::Buddy => Size(0),
+        };
+        self.dma.unwrap_or(usual)
     }
 }
 
@@ -64,7 +82,7 @@ pub enum Mark {
 #[derive(Clone, Copy, Debug, Default)]
 struct ZoneState {
     view: ZoneView,
-    /// What an allocation for the highest zone `i` must leave here besides its mark.
+    /// Pages that an allocation for the highest zone `i` must leave here besides its mark.
     reserve: [u64; MAX_NR_ZONES],
 }
 
@@ -84,8 +102,9 @@ impl Zones {
         let (nodes, total) = (u64::from(spec.nodes), spec.pages());
         for node in 0..nodes {
             let pages = total / nodes + u64::from(node < total % nodes);
-            let dma32 = if node == 0 { spec.zones.dma32.pages().min(pages) } else { 0 };
-            zones.nodes.push(sized(&[(DMA32, dma32), (NORMAL, pages - dma32)]));
+            let [dma, dma32] = if node == 0 { spec.low_zones() } else { [0, 0] };
+            let normal = pages - dma - dma32;
+            zones.nodes.push(sized(&[(DMA, dma), (DMA32, dma32), (NORMAL, normal)]));
         }
         zones.set_watermarks(&spec.zones, total);
         zones
@@ -98,7 +117,8 @@ impl Zones {
 
     /// A zone, as the policy core sees it. A zone that does not exist has no pages.
     pub fn view(&self, node: NodeId, zone: Zone) -> ZoneView {
-        self.nodes[node.index()][zone.index()].view
+        let zone = &self.nodes[node.index()][zone.index()];
+        ZoneView { reserve: zone.reserve[NORMAL.index()], ..zone.view }
     }
 
     /// The node of slower memory that is next to `node`.
@@ -197,9 +217,10 @@ impl Zones {
         self.each().map(|zone| zone.view.managed).sum()
     }
 
-    /// Pages kept back from use by the high watermarks: not counted as available to dirty pages.
+    /// Pages kept back from use by high watermarks and reserves: not counted as available to
+    /// dirty pages.
     pub fn kept_back(&self) -> u64 {
-        self.each().map(|zone| zone.view.high).sum()
+        self.each().map(ZoneState::kept_back).sum()
     }
 
     fn each(&self) -> impl Iterator<Item = &ZoneState> {
@@ -222,6 +243,11 @@ impl Zones {
 }
 
 impl ZoneState {
+    fn kept_back(&self) -> u64 {
+        let reserve = self.reserve.iter().max().copied().unwrap_or(0);
+        self.view.managed.min(self.view.high + reserve)
+    }
+
     #[inline]
     fn allows(&self, highest: Zone, pages: u64, mark: Mark) -> bool {
         let view = &self.view;
@@ -260,7 +286,8 @@ mod tests {
     const NODE: NodeId = NodeId(0);
 
     fn zones(memory: u64, nodes: u32, dma32: u64, watermark_scale: u32) -> Zones {
-        let zones = ZoneSpec { dma32: Size(dma32), watermark_scale, ..ZoneSpec::default() };
+        let dma = Some(Size(0));
+        let zones = ZoneSpec { dma, dma32: Size(dma32), watermark_scale, ..ZoneSpec::default() };
         Zones::new(&MachineSpec { memory: Size(memory), nodes, zones, ..MachineSpec::default() })
     }
 
@@ -321,6 +348,33 @@ mod tests {
         assert_eq!(zones.alloc(NODE, NORMAL, usable + 1, Mark::Low), None);
         assert_eq!(zones.alloc(NODE, NORMAL, usable, Mark::Low), Some((NODE, DMA32)));
         assert!(zones.allows(NODE, DMA32, 1, Mark::Low), "its own allocations need none");
+    }
+
+    #[test]
+    fn the_first_node_has_the_zone_of_the_oldest_devices() {
+        let managed = |memory, dma| {
+            let zones = ZoneSpec { dma, ..ZoneSpec::default() };
+            let spec =
+                MachineSpec { memory: Size(memory), nodes: 2, zones, ..MachineSpec::default() };
+            let zones = Zones::new(&spec);
+            [0, 1].map(|node| zones.view(NodeId(node), DMA).managed)
+        };
+        assert_eq!(managed(1 << 30, None), [3_840, 0]);
+        assert_eq!(managed(1 << 30, Some(Size(0))), [0, 0]);
+        assert_eq!(managed(32 << 20, None), [512, 0], "an eighth of a small node");
+    }
+
+    #[test]
+    fn a_large_machine_leaves_its_lowest_zone_alone() {
+        let spec = MachineSpec { memory: Size(8 << 30), ..MachineSpec::default() };
+        let mut zones = Zones::new(&spec);
+        let dma = zones.view(NODE, DMA);
+        assert_eq!(dma.reserve, zones.view(NODE, NORMAL).managed / 256);
+        assert!(dma.free < dma.reserve);
+        let normal = zones.view(NODE, NORMAL).free;
+        zones.alloc(NODE, NORMAL, normal - 1, Mark::None).unwrap();
+        assert!(zones.wants_kswapd(NODE, NORMAL), "its free pages help nobody");
+        assert!(zones.kept_back() >= dma.managed);
     }
 
     #[test]

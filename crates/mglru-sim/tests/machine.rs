@@ -12,12 +12,18 @@ mod descriptors;
 mod groups;
 #[path = "machine/journal.rs"]
 mod journal;
+#[path = "machine/large_folios.rs"]
+mod large_folios;
+#[path = "machine/read_around.rs"]
+mod read_around;
 #[path = "machine/reproducers.rs"]
 mod reproducers;
 #[path = "machine/script.rs"]
 mod script;
 #[path = "machine/shadows.rs"]
 mod shadows;
+#[path = "machine/shares.rs"]
+mod shares;
 #[path = "machine/tiers.rs"]
 mod tiers;
 #[path = "machine/writeback.rs"]

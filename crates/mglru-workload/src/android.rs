@@ -53,7 +53,7 @@ const SETUP: u8 = 2;
 /// Clips that a video app keeps.
 const CLIPS_KEPT: u32 = 3;
 
-/// What is done in a turn.
+/// Names the action of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// Memory that stays is taken.
@@ -232,7 +232,7 @@ impl Script for Android {
         }
         self.take_turn(task, turn, out);
         out.push(Op::Barrier { id: number });
-        // What the camera's threads took together has taken until all are there.
+        // Opening the camera ends when all of its threads are there.
         let opened = turn == Turn::OpenCamera && task == self.params.apps;
         out.extend(opened.then_some(Op::End { class: CAMERA_START }));
         out.extend((number == 0 && task == 0).then_some(Op::Mark { phase: 1 }));

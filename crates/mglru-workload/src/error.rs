@@ -1,4 +1,4 @@
-//! What can be wrong with a workload's description: one enum, every message names the key.
+//! Names the faults of a workload's description: one enum, every message names the key.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum WorkloadError {
     Conflict {
         /// The offending key.
         key: &'static str,
-        /// What it conflicts with.
+        /// The key that it conflicts with.
         reason: String,
     },
     /// A job text that does not parse.
@@ -36,7 +36,7 @@ pub enum WorkloadError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: std::io::Error,
     },
     /// A trace that cannot be opened or understood.

@@ -111,7 +111,7 @@ impl HighallocParams {
     }
 }
 
-/// What the driver does next.
+/// Names the driver's next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Warm,

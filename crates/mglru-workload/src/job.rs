@@ -100,7 +100,7 @@ pub enum Step {
     Command {
         /// Its verb.
         name: String,
-        /// What the task does for it.
+        /// The operations that the task does for it.
         op: Op,
     },
 }

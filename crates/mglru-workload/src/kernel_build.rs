@@ -107,7 +107,7 @@ pub struct KernelBuild {
     hash: StringHash,
 }
 
-/// What a slot of the job server is at.
+/// Says how far a slot of the job server is.
 #[derive(Debug)]
 enum Slot {
     Start,

@@ -1,4 +1,15 @@
 //! Workloads: generators, job files, application models and traces, all as streams of [`Op`].
+//!
+//! ```
+//! use mglru_workload::{Op, WorkloadSpec};
+//!
+//! let load = "kind = \"touch\"\nengine = \"mmap\"\npages = 4096\noperations = 1000";
+//! let load: WorkloadSpec = toml::from_str(load)?;
+//! let mut load = load.build(1, 1.0)?;
+//! println!("{} tasks", load.layout().tasks.len());
+//! assert_ne!(load.next(0), Op::Done);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod android;
 pub mod chrome_node;

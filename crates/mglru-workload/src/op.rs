@@ -245,7 +245,7 @@ pub struct FileSpec {
     pub bytes: u64,
 }
 
-/// What a region maps.
+/// Names the memory that a region maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegionKind {
     /// Private anonymous memory.
@@ -273,7 +273,7 @@ pub enum Advice {
     Sequential,
 }
 
-/// What is in an anonymous page, as far as swap is concerned.
+/// Names the content of an anonymous page, as far as swap is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// All zero.
@@ -292,7 +292,7 @@ pub enum Content {
 pub struct RegionSpec {
     /// Address space it belongs to.
     pub mm: u32,
-    /// What is mapped.
+    /// The memory that is mapped.
     pub kind: RegionKind,
     /// Length.
     pub pages: u32,
@@ -340,7 +340,7 @@ pub struct TaskSpec {
 /// A source of operations. Every task draws from streams of its own, so that the reference string
 /// of a task does not depend on how tasks interleave.
 pub trait Workload: Send {
-    /// What the operations refer to.
+    /// The layout that the operations refer to.
     fn layout(&self) -> Layout;
 
     /// The task's next operation. After [`Op::Done`] it is not asked again.

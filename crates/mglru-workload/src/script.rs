@@ -3,9 +3,9 @@
 
 use crate::op::{Layout, Op, TaskId, Workload};
 
-/// What tasks do, step by step.
+/// Holds the operations of tasks, step by step.
 pub trait Script: Send {
-    /// What the operations refer to.
+    /// The layout that the operations refer to.
     fn layout(&self) -> Layout;
 
     /// Appends the task's next operations, at least one; the last of all is [`Op::Done`].
@@ -32,7 +32,7 @@ pub trait Script: Send {
 #[derive(Debug)]
 pub struct Scripted<S> {
     script: S,
-    /// What each task was told and has not done, last first.
+    /// The operations that each task got and has not done, last first.
     queues: Vec<Vec<Op>>,
 }
 

@@ -147,7 +147,7 @@ impl TraceSource {
     }
 }
 
-/// What was recorded cannot be made larger or smaller.
+/// Refuses to make a recording larger or smaller.
 fn refuse_scale(what: &str, scale: f64) -> Result<(), WorkloadError> {
     if scale == 1.0 {
         return Ok(());
@@ -222,7 +222,7 @@ impl WorkloadSpec {
     /// Checks every number; a job is parsed when it is built.
     ///
     /// # Errors
-    /// What is out of range or in conflict, naming its key.
+    /// Says what is out of range or in conflict, naming its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         match self {
             Self::WiredTiger(params) => params.check(),
@@ -248,7 +248,7 @@ impl WorkloadSpec {
     /// The workload for one run. `scale` multiplies sizes and operations; 1 is as described.
     ///
     /// # Errors
-    /// What is out of range, in conflict or unreadable, naming its key.
+    /// Says what is out of range, in conflict or unreadable, naming its key.
     pub fn build(&self, seed: u64, scale: f64) -> Result<Box<dyn Workload>, WorkloadError> {
         in_range("scale", scale, MIN_SCALE, MAX_SCALE)?;
         self.check()?;

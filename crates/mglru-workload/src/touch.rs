@@ -30,7 +30,7 @@ pub enum Order {
     Zipf,
 }
 
-/// What is touched, and how.
+/// Describes the pages that are touched, and how.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TouchParams {

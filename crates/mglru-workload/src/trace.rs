@@ -5,12 +5,16 @@
 //! and [`Dense`] number the pages densely for caches that index arrays, [`Summary`] counts, and
 //! [`TraceWorkload`] makes a trace a workload like any other.
 
+mod anonymize;
+mod compact;
 mod container;
 mod csv;
 mod cursor;
 mod dense;
 mod error;
+mod event;
 mod format;
+mod import;
 mod input;
 mod line_ends;
 mod lines;
@@ -27,9 +31,13 @@ mod source;
 mod tests;
 mod unpack;
 
+pub use anonymize::Anonymizer;
+pub use compact::{EventReader, EventWriter};
 pub use dense::{Dense, DenseReader, Numbering, Summary, TooManyPages};
 pub use error::TraceError;
+pub use event::{Event, Head, Operation, TimeUnit};
 pub use format::{Format, Guess, UnknownFormatName, trace_name};
+pub use import::{BadColumns, Columns, Delimiter, Importer, Source, TimeScale, UnknownSource};
 pub use reader::TraceReader;
 pub use record::{PAGE_SHIFT, Request, View};
 pub use replay::{Access, TraceSpec, TraceWorkload};

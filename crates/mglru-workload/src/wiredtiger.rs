@@ -51,7 +51,7 @@ const CLEAN_BATCH: u64 = 16;
 /// The gate that clients pass once memory is populated.
 const POPULATED: u32 = 0;
 
-/// What a task is.
+/// Names the kind of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Client(usize),
@@ -60,7 +60,7 @@ enum Role {
     JournalFlusher,
 }
 
-/// What a task was decided to do, and how much of it is done.
+/// Holds a task's decision, and how much of it is done.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     ops: Vec<Op>,

@@ -34,7 +34,7 @@ pub enum Mix {
     F,
 }
 
-/// What is done with a record.
+/// Names an action on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Read it.
@@ -52,7 +52,7 @@ pub enum Action {
 /// One request of a client thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// Record number, in the order of loading.
     pub record: u64,
@@ -101,7 +101,7 @@ impl Mix {
     }
 }
 
-/// What all threads of a run have in common.
+/// Holds the state that all threads of a run share.
 #[derive(Clone, Copy, Debug)]
 pub struct Population {
     /// The workload.

@@ -1,15 +1,23 @@
 //! Every tunable and every patch switch, with one default: the rules after the 2026 series (K72).
 //!
-//! `before` (K614) and `after` (K72) are named sets of the same keys (spec §0, §10).
+//! `before` (K614) and `after` (K72) are named sets of the same keys (spec §0, §10);
+//! `k7.1` to `k7.3` add what the releases have besides.
 
+#[macro_use]
+mod switches;
 mod keys;
+mod mechanisms;
+mod releases;
 mod variants;
 
 use alloc::vec::Vec;
 
 pub use self::keys::ConfigError;
+pub use self::mechanisms::Mechanisms;
+pub use self::releases::Releases;
 pub use self::variants::{VARIANTS, Variant};
 use crate::contig::Contig;
+use crate::types::{MAX_NR_TIERS, Tier};
 
 /// Which LRU algorithm runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,69 +83,42 @@ pub enum YoungSource {
     Rmap,
 }
 
-macro_rules! patches {
-    ($($(#[$doc:meta])* $field:ident = $says:literal),* $(,)?) => {
-        /// One switch per patch (v5 numbering; `p06p` and `prefault` joined later; spec §10.3).
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub struct Patches {
-            $($(#[$doc])* pub $field: bool,)*
-        }
-
-        impl Patches {
-            /// Name of each switch and what the patch says.
-            pub const NAMES: &'static [(&'static str, &'static str)] =
-                &[$((stringify!($field), $says)),*];
-
-            /// All on.
-            pub const ALL: Self = Self { $($field: true),* };
-            /// All off.
-            pub const NONE: Self = Self { $($field: false),* };
-
-            /// State of each switch, in the order of [`Self::NAMES`].
-            pub fn states(&self) -> Vec<(&'static str, bool)> {
-                [$((stringify!($field), self.$field)),*].to_vec()
-            }
-
-            fn switch(&mut self, name: &str) -> Option<&mut bool> {
-                match name { $(stringify!($field) => Some(&mut self.$field),)* _ => None }
-            }
-        }
-    };
-}
-
-patches! {
-    /// Refactor: no effect.
-    p01 = "consolidate the evictable size (no effect)",
-    /// Rename: no effect.
-    p02 = "rename variables (no effect)",
-    /// The batch cap belongs to the callers: no effect.
-    p03 = "move the batch cap out of the scan (no effect)",
-    /// One budget per loop; must-age is never ignored.
-    p04 = "restructure the reclaim loop around one budget",
-    /// Scan counts are exact.
-    p05 = "count scanned folios exactly",
-    /// Batches of 64.
-    p06 = "evict in batches of 64 instead of 4096",
-    /// The other type only when nothing was scanned.
-    p06p = "fall back to the other type only when nothing was scanned",
-    /// Aging does not end the loop.
-    p07 = "do not abort the loop after aging",
-    /// Isolation does not look at swap or I/O permission.
-    p08 = "drop the swap-constrained check at isolation",
-    /// Dirty and writeback folios take the common path.
-    p09 = "use the common routine for dirty and writeback folios",
-    /// The flusher is woken per batch.
-    p10 = "wake the flusher inside the loop, per batch",
-    /// Clean-up: no effect.
-    p11 = "protection never marks for reclaim (no effect after p09)",
-    /// Clean-up: no effect.
-    p12 = "remove file_taken (no effect after p10)",
-    /// Clean-up: no effect.
-    p13 = "remove unqueued_dirty (no effect after p10)",
-    /// Cgroup reclaim is throttled like the classic LRU.
-    p14 = "unify the dirty accounting: throttle cgroup reclaim",
-    /// Prefaulted folios are accessed, not active.
-    prefault = "prefaulted file folios are accessed, not active",
+switches! {
+    /// One switch per patch (v5 numbering; `p06p` and `prefault` joined later; spec §10.3).
+    Patches {
+        /// Refactor: no effect.
+        p01 = "consolidate the evictable size (no effect)",
+        /// Rename: no effect.
+        p02 = "rename variables (no effect)",
+        /// The batch cap belongs to the callers: no effect.
+        p03 = "move the batch cap out of the scan (no effect)",
+        /// One budget per loop; must-age is never ignored.
+        p04 = "restructure the reclaim loop around one budget",
+        /// Scan counts are exact.
+        p05 = "count scanned folios exactly",
+        /// Batches of 64.
+        p06 = "evict in batches of 64 instead of 4096",
+        /// The other type only when nothing was scanned.
+        p06p = "fall back to the other type only when nothing was scanned",
+        /// Aging does not end the loop.
+        p07 = "do not abort the loop after aging",
+        /// Isolation does not look at swap or I/O permission.
+        p08 = "drop the swap-constrained check at isolation",
+        /// Dirty and writeback folios take the common path.
+        p09 = "use the common routine for dirty and writeback folios",
+        /// The flusher is woken per batch.
+        p10 = "wake the flusher inside the loop, per batch",
+        /// Clean-up: no effect.
+        p11 = "protection never marks for reclaim (no effect after p09)",
+        /// Clean-up: no effect.
+        p12 = "remove file_taken (no effect after p10)",
+        /// Clean-up: no effect.
+        p13 = "remove unqueued_dirty (no effect after p10)",
+        /// Cgroup reclaim is throttled like the classic LRU.
+        p14 = "unify the dirty accounting: throttle cgroup reclaim",
+        /// Prefaulted folios are accessed, not active.
+        prefault = "prefaulted file folios are accessed, not active",
+    }
 }
 
 /// Defects of a faulty backport of the series to a phone's kernel (spec §10.4, by its numbers).
@@ -183,6 +164,12 @@ pub struct Config {
     pub contig: Contig,
     /// The 2026 series.
     pub patches: Patches,
+    /// Rules of releases besides the series.
+    pub releases: Releases,
+    /// Mechanisms that all versions have.
+    pub mechanisms: Mechanisms,
+    /// Tiers that folios are told apart by, 1 to 4.
+    pub tiers: u8,
     /// Minimum scan of tiny lruvecs.
     pub floor: Floor,
     /// How root reclaim chooses memcgs.
@@ -227,6 +214,9 @@ impl Default for Config {
             aging_rule: AgingRule::K614,
             contig: Contig::K612,
             patches: Patches::ALL,
+            releases: Releases::NONE,
+            mechanisms: Mechanisms::ALL,
+            tiers: MAX_NR_TIERS as u8,
             floor: Floor::V7,
             memcg_walk: MemcgWalk::MemcgLru,
             partial_walks: true,
@@ -264,6 +254,34 @@ impl Config {
     #[inline]
     pub fn uses_memcg_lru(&self) -> bool {
         self.is_mglru() && self.memcg_walk == MemcgWalk::MemcgLru
+    }
+
+    /// Is a new folio kept aside in its processor's batch before it enters a generation?
+    #[inline]
+    pub(crate) fn parks(&self) -> bool {
+        self.releases.drain_entry && self.is_mglru()
+    }
+
+    /// Does a store that swaps a page in drain its processor's batch while the slot is held?
+    pub fn drains_at_swapin(&self) -> bool {
+        self.releases.swapin_drain && self.parks()
+    }
+
+    /// Lowers a tier to the highest one that is told apart.
+    #[inline]
+    pub(crate) fn cap_tier(&self, tier: Tier) -> Tier {
+        tier.min(Tier(self.tiers.max(1) - 1))
+    }
+
+    /// Does the first touch through an executable mapping prove reuse?
+    #[inline]
+    pub(crate) fn trusts_programs(&self) -> bool {
+        self.releases.exec_first_touch && self.mechanisms.exec_protection
+    }
+
+    /// Is the limit on a group's nodes of shadows blind to its pages?
+    pub fn limits_shadows_blindly(&self) -> bool {
+        self.releases.blind_shadow_limit && self.is_mglru()
     }
 
     /// Is the 6.12 reference encoding in force?

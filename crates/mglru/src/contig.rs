@@ -49,7 +49,7 @@ pub enum Mode {
     Compaction,
 }
 
-/// What the loop over one node has come to.
+/// Says how far the loop over one node has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// Pages scanned in this visit.

@@ -15,7 +15,7 @@ pub(crate) struct Controller {
     pub(crate) protected: [[u64; MAX_NR_TIERS]; ANON_AND_FILE],
 }
 
-/// What is known of one tier of one type: pages that came back, of those that left or were spared.
+/// Counts pages of one tier of one type: those that came back, and those that left or were spared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierRate {
     /// Refaulted.
@@ -43,7 +43,7 @@ fn prefer_pv(sp: Rate, pv: Rate) -> bool {
             <= wide(sp.refaulted + 1) * wide(pv.total) * wide(pv.gain)
 }
 
-/// What the controller is asked with: the model and the swappiness of this eviction.
+/// Holds the inputs of a choice of type: the model and the swappiness of this eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) model: RefsModel,

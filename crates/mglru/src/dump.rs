@@ -10,11 +10,23 @@
 use core::fmt::Write;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::controller::TierRates;
 use crate::lru::Lru;
 use crate::lruvec::Generations;
-use crate::types::{LruType, MemcgId, Nanos, NodeId, Seq};
+use crate::types::{LruType, MemcgId, Nanos, NodeId, Seq, Tier};
+
+/// Tells one generation of a group on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GenerationSize {
+    /// Its number: the highest is the youngest.
+    pub seq: u64,
+    /// When it began, ns.
+    pub born: Nanos,
+    /// Its pages, anon and file.
+    pub pages: [u64; 2],
+}
 
 impl Lru {
     /// The generations of `memcg` on all nodes; `path` is the group's name.
@@ -30,21 +42,40 @@ impl Lru {
         text
     }
 
+    /// Tells the generations of a group on a node, oldest first; none under the classic LRU.
+    pub fn generations(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationSize> {
+        let lruvec = &self.lruvecs[self.lruvec_id(memcg, node).index()];
+        if self.config.is_mglru() { live(&lruvec.mg).collect() } else { Vec::new() }
+    }
+
+    /// Tells the highest tier of each type that eviction takes now; higher ones are protected.
+    pub fn tier_limits(&self, memcg: MemcgId, node: NodeId) -> [Tier; 2] {
+        LruType::ALL.map(|lru_type| self.tier_limit(self.lruvec_id(memcg, node), lru_type))
+    }
+
     /// Refault rates of a group's tiers, as its controller has them now.
     pub fn tier_rates(&self, memcg: MemcgId, node: NodeId) -> TierRates {
         self.lruvecs[self.lruvec_id(memcg, node).index()].mg.controller.rates()
     }
 }
 
-fn write_generations(text: &mut String, mg: &Generations, now: Nanos) {
+fn live(mg: &Generations) -> impl Iterator<Item = GenerationSize> + '_ {
     let oldest = mg.min_seq[0].min(mg.min_seq[1]);
-    for seq in oldest.0..=mg.max_seq.0 {
+    (oldest.0..=mg.max_seq.0).map(|seq| {
         let generation = Seq(seq).generation();
-        let age_ms = now.saturating_sub(mg.birth[generation.index()]) / 1_000_000;
-        let _ = write!(text, " {seq:10} {age_ms:10}");
-        for lru_type in LruType::ALL {
+        let pages = LruType::ALL.map(|lru_type| {
             let is_live = Seq(seq) >= mg.min_seq[lru_type.index()];
-            let size = if is_live { mg.size_of(generation, lru_type) } else { 0 };
+            if is_live { mg.size_of(generation, lru_type) } else { 0 }
+        });
+        GenerationSize { seq, born: mg.birth[generation.index()], pages }
+    })
+}
+
+fn write_generations(text: &mut String, mg: &Generations, now: Nanos) {
+    for GenerationSize { seq, born, pages } in live(mg) {
+        let age_ms = now.saturating_sub(born) / 1_000_000;
+        let _ = write!(text, " {seq:10} {age_ms:10}");
+        for size in pages {
             let _ = write!(text, " {size:10} ");
         }
         text.push('\n');

@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     pub(crate) retry: Vec<FolioId>,
 }
 
-/// What one call of evict came to.
+/// Sums up one call of evict.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evicted {
     /// Pages to charge to the budget; 0: nothing to be had here.

@@ -18,7 +18,7 @@ use crate::types::{FolioId, LruType, LruvecId, Zone, order_pages};
 /// No folio: an unlinked end.
 pub const NONE: FolioId = FolioId(u32::MAX);
 
-/// What a new folio is.
+/// Names the kind of a new folio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FolioKind {
     /// Page cache of a real file.
@@ -120,6 +120,18 @@ impl Folios {
         flags.put(Bit::ANON, kind == FolioKind::Anon);
         self.live += 1;
         self.take_slot(Folio { flags, lruvec, owner, mapcount: 0, host: 0 })
+    }
+
+    /// A new folio like `folio`, held by `owner`: linked beside `id`, on the side away from
+    /// eviction, if that is on a list.
+    pub(crate) fn insert_beside(&mut self, id: FolioId, folio: Folio, owner: [u32; 2]) -> FolioId {
+        self.live += 1;
+        let new = self.take_slot(Folio { owner, ..folio });
+        if self.is_listed(id) {
+            let prev = self.links[id.index()].prev;
+            self.link(new, prev, id);
+        }
+        new
     }
 
     /// Gives a folio back. It must be on no list.

@@ -12,7 +12,7 @@ use crate::types::{
     Seq, Zone,
 };
 
-/// What one lock hold of making a new generation came to.
+/// Says how one lock hold of making a new generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bump {
     /// Somebody else made it.
@@ -205,7 +205,13 @@ impl Lru {
             (true, Some(_)) => tiers::forget_accesses(flags, self.config.refs_model),
             (false, generation) => {
                 let proven = folio.flags.has_any([Bit::REFERENCED, Bit::WORKINGSET]);
-                if generation.is_none() && proven || !tiers::second_touch(flags) {
+                let program = self.config.trusts_programs()
+                    && folio.flags.has(Bit::EXEC)
+                    && folio.lru_type() == LruType::File;
+                if !proven && program && generation.is_some() {
+                    flags.set(Bit::WORKINGSET);
+                    flags.set_refs(0);
+                } else if generation.is_none() && proven || !tiers::second_touch(flags) {
                     return false;
                 }
             }
@@ -313,7 +319,7 @@ impl Lru {
             }
             _ => {
                 if !self.config.is_k612() && !tiers::is_saturated(flags, model) {
-                    self.count_protected(id, tiers::tier(flags, model).index(), run.lru_type);
+                    self.count_protected(id, self.tier(flags).index(), run.lru_type);
                 }
                 self.pass_on(run, id, true);
             }
@@ -360,6 +366,9 @@ impl Lru {
                 candidate[anon] = candidate[anon].min(candidate[file]);
                 candidate[file] = candidate[anon].max(old[file]);
             }
+            return;
+        }
+        if self.config.releases.couple_both && evictable != Evictable::Both {
             return;
         }
         let second = Seq(self.lruvecs[id.index()].mg.max_seq.0 - 2);

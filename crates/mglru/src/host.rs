@@ -10,7 +10,7 @@ use crate::folio::Folios;
 use crate::types::{FolioId, Gen, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 use crate::workingset::Shadow;
 
-/// What the host knows of a memory cgroup. Sizes are pages.
+/// Holds what the host knows about a memory cgroup. Sizes are pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemcgView {
     /// Pages charged, descendants included.
@@ -27,7 +27,7 @@ pub struct MemcgView {
     pub swap_left: u64,
 }
 
-/// What the host knows of a zone. Sizes are pages.
+/// Holds what the host knows about a zone. Sizes are pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZoneView {
     /// Pages of the zone; 0: the zone does not exist.
@@ -40,13 +40,15 @@ pub struct ZoneView {
     pub low: u64,
     /// Above this kswapd sleeps.
     pub high: u64,
+    /// Allocations that could use a higher zone leave this much here besides the watermark.
+    pub reserve: u64,
 }
 
 /// A position in an address space, in bytes. Positions only have an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Va(pub u64);
 
-/// What backs a mapping.
+/// Names the memory that backs a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// Private anonymous memory.
@@ -66,7 +68,7 @@ pub struct PmdView {
     pub next: Va,
     /// Where the mapping ends.
     pub mapping_end: Va,
-    /// What is mapped.
+    /// The mapped folio.
     pub backing: Backing,
     /// Accesses through this mapping say something about reuse (no SEQ/RAND advice, no NOREUSE).
     pub recency: bool,
@@ -85,15 +87,17 @@ pub struct YoungPte {
     pub dirty: bool,
 }
 
-/// What one page table had to say. The core lends the buffer and clears it before each call.
+/// Receives the entries of one page table. The core clears the buffer before each call.
 #[derive(Clone, Debug, Default)]
 pub struct Harvest {
     /// Present entries looked at.
     pub entries: u32,
     /// The table could not be locked; nothing was harvested.
     pub contended: bool,
-    /// Young entries of the lruvec asked for.
+    /// Young entries of the lruvec asked for; neighbours that map one folio are one entry.
     pub young: Vec<YoungPte>,
+    /// Young entries beyond those in `young`: the others of each run that maps one large folio.
+    pub repeats: u32,
 }
 
 impl Harvest {
@@ -101,6 +105,12 @@ impl Harvest {
         self.entries = 0;
         self.contended = false;
         self.young.clear();
+        self.repeats = 0;
+    }
+
+    /// Counts the young entries, each of a run by itself.
+    pub fn young_entries(&self) -> u32 {
+        self.young.len() as u32 + self.repeats
     }
 }
 
@@ -140,10 +150,10 @@ impl Window {
     }
 }
 
-/// What the reverse map of one folio had to say. Lent and cleared like [`Harvest`].
+/// Receives the reverse map of one folio. The core keeps and clears it like [`Harvest`].
 #[derive(Clone, Debug, Default)]
 pub struct RmapHarvest {
-    /// Entries found young; their accessed bits are now clear.
+    /// Mappings found young; the accessed bits of their entries are now clear.
     pub referenced: u32,
     /// Some mapping is mlocked.
     pub locked: bool,
@@ -168,7 +178,7 @@ impl RmapHarvest {
     }
 }
 
-/// What became of a folio the core decided to evict.
+/// Says how the eviction of a folio ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Not tried yet.
@@ -199,7 +209,7 @@ pub struct Eviction {
     pub folio: FolioId,
     /// It may be written if it is dirty.
     pub may_write: bool,
-    /// What the host made of it.
+    /// How the host carried it out.
     pub outcome: Outcome,
 }
 
@@ -212,7 +222,7 @@ pub struct Demotion {
     pub moved: Option<Zone>,
 }
 
-/// What shrinking the slab caches of one (memcg, node) gave. Pages.
+/// Counts the yield of shrinking the slab caches of one (memcg, node). Pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlabWork {
     /// Objects looked at.
@@ -252,15 +262,15 @@ impl OrderView {
             free: zone.free,
             low: zone.low,
             high: zone.high,
-            above_min: zone.free >= zone.min,
-            above_low: zone.free >= zone.low,
-            above_high: zone.free >= zone.high,
+            above_min: zone.free >= zone.min + zone.reserve,
+            above_low: zone.free >= zone.low + zone.reserve,
+            above_high: zone.free >= zone.high + zone.reserve,
             ..Self::default()
         }
     }
 }
 
-/// What lies in one frame of a block.
+/// Names the content of one frame of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbour {
     /// Nothing.
@@ -300,8 +310,8 @@ pub trait Host {
         OrderView::of_pages(&self.zone(node, zone))
     }
 
-    /// What lies in the aligned block of `2^order` pages around a folio, in order of frames, the
-    /// folio itself included, up to the end of the zone. Nothing for a host that has no frames.
+    /// Lists the content of the aligned block of `2^order` pages around a folio, by frame, the
+    /// folio itself included, up to the end of the zone. Nothing for a host without frames.
     fn neighbours(&mut self, folio: FolioId, order: u8, out: &mut Vec<Neighbour>) {
         let _ = (folio, order, out);
     }

@@ -26,7 +26,7 @@ pub enum Input {
     MmRan(MmId, NodeId),
     /// A folio is allocated, accounted as a refault if its slot held a shadow, and listed.
     NewFolio {
-        /// What it is.
+        /// Its kind.
         kind: FolioKind,
         /// Charged to.
         memcg: MemcgId,
@@ -38,7 +38,7 @@ pub enum Input {
         order: u8,
         /// The host's key.
         owner: [u32; 2],
-        /// What its slot held.
+        /// The shadow that its slot held.
         shadow: Option<Shadow>,
         /// How it comes onto the lists.
         entry: Entry,
@@ -61,7 +61,7 @@ pub enum Input {
     Freed(FolioId),
 }
 
-/// What an input brought into being.
+/// Names the thing that an input created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
     /// Nothing new.

@@ -1,4 +1,4 @@
-//! What becomes of an isolated folio: one pure table for both LRUs (spec §5.6).
+//! Decides the fate of an isolated folio: one pure table for both LRUs (spec §5.6).
 //!
 //! Facts go in, a verdict comes out; nothing is touched here. A verdict of [`Verdict::Look`] asks
 //! for the references, which cost a reverse-map walk, and is judged again with them.
@@ -7,7 +7,7 @@ use crate::folio::{Bit, Folio};
 use crate::host::RmapHarvest;
 use crate::types::LruType;
 
-/// What is known of a folio when it is judged.
+/// Holds the facts by which a folio is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Somebody works on it.
@@ -28,11 +28,11 @@ pub struct Facts {
     pub writeback: bool,
     /// Anon or file.
     pub lru_type: LruType,
-    /// What its page tables said, once asked.
+    /// The answer of its page tables, once asked.
     pub references: Option<References>,
 }
 
-/// What the page tables said of a folio.
+/// Holds the answer of the page tables about a folio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct References {
     /// Young entries.
@@ -62,13 +62,17 @@ pub struct Bench {
     pub ignore_references: bool,
     /// References follow the two-touch rule (MGLRU, K614).
     pub two_touch: bool,
+    /// Each touch after the first is one rung of the ladder of accesses (7.2).
+    pub ladder: bool,
+    /// The first touch of a program's page proves its reuse (7.3).
+    pub exec_first_touch: bool,
     /// Promotion may race with isolation (MGLRU, K612).
     pub racing_promotion: bool,
     /// There is slower memory for what this reclaim takes away.
     pub may_demote: bool,
 }
 
-/// What becomes of the folio.
+/// Names the fate of the folio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Ask its page tables, then judge again.
@@ -81,6 +85,8 @@ pub enum Verdict {
     Activate,
     /// Second touch seen: it belongs to the workingset, make it young.
     ActivateWorkingset,
+    /// Touched again: it climbs the ladder of accesses (7.2), make it young.
+    ActivateClimbed,
     /// Referenced again (K612, classic): marked referenced and made active.
     ActivateReferenced,
     /// Still being written although reclaim waits for it: activate, and kswapd should slow down.
@@ -182,19 +188,23 @@ fn judge_references(facts: &Facts, bench: &Bench, references: &References) -> Ve
     } else if references.contended {
         Verdict::Keep
     } else if bench.two_touch {
-        judge_two_touch(facts, references)
+        judge_two_touch(facts, bench, references)
     } else {
         judge_classic(facts, references)
     }
 }
 
-fn judge_two_touch(facts: &Facts, references: &References) -> Verdict {
+fn judge_two_touch(facts: &Facts, bench: &Bench, references: &References) -> Verdict {
+    let first = !facts.referenced && !facts.workingset;
+    let program = references.exec && facts.lru_type == LruType::File;
     if references.young == 0 {
         Verdict::Evict { clean_only: false }
-    } else if facts.referenced || facts.workingset {
-        Verdict::ActivateWorkingset
-    } else {
+    } else if first && !(bench.exec_first_touch && program) {
         Verdict::KeepReferenced
+    } else if bench.ladder && !first {
+        Verdict::ActivateClimbed
+    } else {
+        Verdict::ActivateWorkingset
     }
 }
 
@@ -233,6 +243,8 @@ mod tests {
         sane: true,
         ignore_references: false,
         two_touch: true,
+        ladder: false,
+        exec_first_touch: false,
         racing_promotion: false,
         may_demote: false,
     };
@@ -286,6 +298,29 @@ mod tests {
         assert_eq!(judge(&again, &K72), Verdict::ActivateWorkingset);
         let idle = Facts { references: young(0), ..again };
         assert_eq!(judge(&idle, &K72), Verdict::Evict { clean_only: false });
+    }
+
+    #[test]
+    fn a_release_with_the_ladder_counts_touches() {
+        let ladder = Bench { ladder: true, ..K72 };
+        let touched = Facts { mapped: true, references: young(1), ..CLEAN };
+        assert_eq!(judge(&touched, &ladder), Verdict::KeepReferenced);
+        for again in [Facts { referenced: true, ..touched }, Facts { workingset: true, ..touched }]
+        {
+            assert_eq!(judge(&again, &ladder), Verdict::ActivateClimbed);
+        }
+    }
+
+    #[test]
+    fn the_first_touch_of_a_program_proves_its_reuse() {
+        let rule = Bench { ladder: true, exec_first_touch: true, ..K72 };
+        let exec = Some(References { young: 1, exec: true, ..References::default() });
+        let program = Facts { mapped: true, references: exec, ..CLEAN };
+        assert_eq!(judge(&program, &rule), Verdict::ActivateWorkingset);
+        let anon = Facts { lru_type: LruType::Anon, ..program };
+        assert_eq!(judge(&anon, &rule), Verdict::KeepReferenced);
+        let again = Facts { referenced: true, ..program };
+        assert_eq!(judge(&again, &rule), Verdict::ActivateClimbed);
     }
 
     #[test]

@@ -4,10 +4,11 @@ use crate::contig::{self, Contig};
 use crate::generations::Evictable;
 use crate::host::{Host, OrderView};
 use crate::lru::Lru;
+use crate::reclaim_control::Control;
 use crate::shrink::{Reclaim, Step, Work};
 use crate::stats::Counter;
 use crate::throttle::Throttle;
-use crate::types::{DEF_PRIORITY, LruType, LruvecId, NodeId, SWAP_CLUSTER_MAX};
+use crate::types::{DEF_PRIORITY, MemcgId, NodeId, SWAP_CLUSTER_MAX};
 
 impl Reclaim {
     /// One turn of kswapd's loop: enough, given up, or another visit at this priority.
@@ -64,7 +65,7 @@ impl Reclaim {
         let eligible = zones.iter().filter(|z| z.managed > 0);
         self.ctl.goal = eligible.map(|z| z.high.max(SWAP_CLUSTER_MAX)).sum();
         if lru.config.is_mglru() {
-            lru.age_node(self.home, self.ctl.priority, host);
+            lru.age_node(&self.ctl, self.home, host);
         } else {
             lru.age_active_anon(&self.ctl, self.home, host);
         }
@@ -101,25 +102,39 @@ impl Lru {
         node.congested = false;
     }
 
-    /// `min_ttl`: when the oldest generation of every lruvec is younger than it, the working set
-    /// does not fit, and thrashing is worse than an out-of-memory kill.
-    fn age_node(&mut self, node: NodeId, priority: u8, host: &mut impl Host) {
+    /// Does what kswapd does before it reclaims from a node. `min_ttl`: when the oldest generation
+    /// of every lruvec is younger than it, the working set does not fit, and thrashing is worse
+    /// than an out-of-memory kill. One group that could be reclaimed from spares all
+    /// (spec §K71.11).
+    fn age_node(&mut self, ctl: &Control, node: NodeId, host: &mut impl Host) {
+        if self.config.releases.stale_protection {
+            self.refresh_protection(ctl, host);
+        }
         if self.config.min_ttl_ms == 0 {
             return;
         }
         let born_before = host.now().saturating_sub(self.config.min_ttl_ms * 1_000_000);
-        let ids = self.memcgs.ids().map(|m| self.lruvec_id(m, node));
-        let any = ids.into_iter().any(|id| self.is_old_enough(id, priority, born_before));
+        let any = self.memcgs.ids().any(|m| self.is_old_enough(ctl, (m, node), born_before, host));
         self.nodes[node.index()].wakes.out_of_memory |= !any;
     }
 
-    fn is_old_enough(&self, id: LruvecId, priority: u8, born_before: u64) -> bool {
-        let size = self.evictable_size(id, Evictable::Both);
-        let online = self.memcgs[self.place(id).memcg].online;
-        let sizable = if online { size >> priority != 0 } else { size != 0 };
+    /// Could this group be reclaimed from, of the types that its swappiness leaves?
+    fn is_old_enough(
+        &mut self,
+        ctl: &Control,
+        (memcg, node): (MemcgId, NodeId),
+        born_before: u64,
+        host: &mut impl Host,
+    ) -> bool {
+        let protection = self.protection(ctl, memcg, node, host);
+        let evictable = Evictable::under(protection.swappiness);
+        let id = self.lruvec_id(memcg, node);
+        let size = self.evictable_size(id, evictable);
+        let online = self.memcgs[memcg].online;
+        let sizable = if online { size >> ctl.priority != 0 } else { size != 0 };
         let mg = &self.lruvecs[id.index()].mg;
-        let oldest = LruType::ALL.map(|t| mg.min_seq[t.index()]);
-        let oldest = oldest[0].min(oldest[1]);
-        sizable && mg.birth[oldest.generation().index()] <= born_before
+        let oldest = mg.oldest_evictable(evictable, self.config.aging_rule);
+        let is_old = mg.birth[oldest.generation().index()] <= born_before;
+        !protection.below_min() && sizable && is_old
     }
 }

@@ -4,6 +4,18 @@
 //! The policy knows no world: no clock, thread, file, float or hash order. What it must know it
 //! asks a [`Host`]; what happens outside comes in through the methods of [`Lru`]; a reclaim call is
 //! a [`Reclaim`] value that is stepped, one bounded unit at a time.
+//!
+//! The rules in force are a [`Config`]: a named variant, and switches put on it.
+//!
+//! ```
+//! use mglru::Config;
+//!
+//! let mut rules = Config::variant("before")?;
+//! rules.set("p10", "true")?;
+//! assert!(rules.patches.p10 && !rules.patches.p09);
+//! assert!(rules.set("p10", "perhaps").is_err());
+//! # Ok::<(), mglru::config::ConfigError>(())
+//! ```
 #![no_std]
 
 extern crate alloc;
@@ -38,12 +50,14 @@ mod mm_list;
 mod node;
 mod node_visit;
 mod oom;
+mod parked;
 mod process;
 mod protection;
 mod reclaim_control;
 mod scan;
 mod shrink;
 mod sort;
+mod split;
 pub mod stats;
 mod throttle;
 mod tiers;
@@ -55,6 +69,7 @@ pub use aging::Aging;
 pub use config::Config;
 pub use contig::Contig;
 pub use controller::{TierRate, TierRates};
+pub use dump::GenerationSize;
 pub use folio::{Bit, FolioKind, Folios};
 pub use host::Host;
 pub use input::{Created, Input};

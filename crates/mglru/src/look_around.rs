@@ -61,12 +61,30 @@ impl Lru {
                 }
                 Some(_) => {}
             }
-        } else if !tiers::second_touch(flags) {
+        } else if !self.touch(id) {
             return;
         }
         if folio.flags.generation() != Some(youngest) {
             self.activate(id);
         }
+    }
+
+    /// Counts a touch through page tables. True when the folio is to move.
+    fn touch(&mut self, id: FolioId) -> bool {
+        let trusts_programs = self.config.trusts_programs();
+        let flags = &mut self.folios[id].flags;
+        let first = !flags.has_any([Bit::REFERENCED, Bit::WORKINGSET]);
+        let program = flags.has(Bit::EXEC) && !flags.has(Bit::SWAPBACKED);
+        if first && trusts_programs && program {
+            flags.set_refs(0);
+            flags.set(Bit::WORKINGSET);
+            return true;
+        }
+        if first || !self.config.releases.touch_ladder {
+            return tiers::second_touch(flags);
+        }
+        tiers::climb(flags);
+        true
     }
 
     /// Makes a listed folio young (MGLRU) or active (classic).

@@ -12,6 +12,7 @@ use crate::lruvec::{ClassicList, Lruvec};
 use crate::memcg::MemcgTree;
 use crate::mm_list::Mms;
 use crate::node::{Node, Wakes};
+use crate::parked::Parked;
 use crate::stats::{Counter, Counters};
 use crate::tiers;
 use crate::types::{FolioId, LruType, LruvecId, MemcgId, Nanos, NodeId, Zone};
@@ -58,6 +59,7 @@ pub struct Lru {
     pub(crate) nodes: Vec<Node>,
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
+    pub(crate) parked: Parked,
 }
 
 impl Lru {
@@ -75,6 +77,7 @@ impl Lru {
             nodes: (0..nr_nodes).map(|_| Node::default()).collect(),
             counters: Counters::default(),
             scratch: Scratch::default(),
+            parked: Parked::default(),
         };
         lru.add_lruvecs(MemcgId::ROOT, now);
         lru
@@ -121,6 +124,7 @@ impl Lru {
 
     /// The group was removed; its folios stay until they are evicted.
     pub fn offline_memcg(&mut self, memcg: MemcgId) {
+        self.drain_parked();
         self.memcgs[memcg].online = false;
         self.nodes.iter_mut().for_each(|node| node.memcg_lru.offline(memcg));
     }
@@ -182,7 +186,7 @@ impl Lru {
         self.folios.alloc(kind, lruvec, zone, order, owner)
     }
 
-    /// Puts a new folio onto the lists (spec §3.2).
+    /// Puts a new folio onto the lists (spec §3.2), or into a batch on its way there.
     pub fn add(&mut self, id: FolioId, entry: Entry) {
         match entry {
             Entry::Plain | Entry::Fault { recency: false } => {}
@@ -190,7 +194,11 @@ impl Lru {
             Entry::Fault { recency: true } if self.config.is_mglru() => self.mark_faulted(id),
             Entry::Fault { .. } => {}
         }
-        self.putback(id);
+        if self.config.parks() {
+            self.park(id);
+        } else {
+            self.putback(id);
+        }
     }
 
     /// A fault says "young"; after the prefault patch only a proven folio is placed so.
@@ -237,6 +245,7 @@ impl Lru {
     pub fn remove(&mut self, id: FolioId) {
         let folio = self.folios[id];
         if !folio.flags.has(Bit::LRU) {
+            self.unpark(id);
             return;
         }
         if folio.flags.has(Bit::UNEVICTABLE) {

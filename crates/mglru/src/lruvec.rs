@@ -97,8 +97,8 @@ pub(crate) struct ClassicLists {
     pub(crate) flushed: Option<Flushed>,
 }
 
-/// What reclaim reads from a group's statistics, which are summed up over the processors only now
-/// and then: between two flushes the heuristics of the classic LRU see the past.
+/// Holds the statistics of a group that reclaim reads. They are summed up over the processors only
+/// now and then: between two flushes the heuristics of the classic LRU see the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flushed {
     pub(crate) sizes: [u64; 4],

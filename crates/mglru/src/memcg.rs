@@ -30,6 +30,8 @@ pub(crate) struct Memcg {
     pub(crate) counters: Counters,
     pub(crate) file_dirty: u64,
     pub(crate) writeback: u64,
+    /// Effective `memory.min` and `memory.low` as they were last computed.
+    pub(crate) effective: (u64, u64),
     /// Swap pages were left when reclaim last asked.
     pub(crate) has_swap: bool,
     shared: Vec<SharedPosition>,
@@ -48,6 +50,7 @@ impl Memcg {
             counters: Counters::default(),
             file_dirty: 0,
             writeback: 0,
+            effective: (0, 0),
             has_swap: false,
             shared: vec![SharedPosition::default(); nr_nodes],
         }

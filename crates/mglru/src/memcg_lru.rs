@@ -75,7 +75,7 @@ pub(crate) struct BinWalk {
     first_bin: u8,
     bin: u8,
     at: u32,
-    /// What to do with the memcg just left, once the next one is known.
+    /// Says where the memcg just left goes, once the next one is known.
     pub(crate) rotation: Option<(MemcgId, Rotation)>,
 }
 

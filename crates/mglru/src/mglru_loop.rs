@@ -39,7 +39,7 @@ pub(crate) struct MglruLoop {
     asked: bool,
 }
 
-/// What one step of the loop came to.
+/// Says how one step of the loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MglruStep {
     /// A slice of an aging walk.
@@ -62,7 +62,7 @@ pub(crate) enum MglruStep {
     Over,
 }
 
-/// What to do next.
+/// The next step.
 enum Turn {
     Over,
     Age,
@@ -145,7 +145,7 @@ impl Lru {
         }
     }
 
-    /// What the loop since patch 4 never does, and a faulty port of it may (spec §10.4).
+    /// Counts an act that the loop since patch 4 never does, and a faulty port may (spec §10.4).
     fn count_breaches(&mut self, ctl: &Control, work: &MglruLoop, turn: &Turn) {
         if !self.config.patches.p04 {
             return;
@@ -176,6 +176,9 @@ impl Lru {
     /// The budget, computed once per loop.
     fn budget(&self, ctl: &mut Control, work: &mut MglruLoop) -> u64 {
         let size = self.evictable_size(work.lruvec, work.evictable());
+        if work.evictable() == Evictable::AnonOnly && !work.protection.can_swap {
+            return 0;
+        }
         let memcg = self.place(work.lruvec).memcg;
         if !self.memcgs[memcg].online {
             return size;
@@ -290,9 +293,10 @@ impl Lru {
         }
     }
 
-    /// Root reclaim stops once its goal is met, or for kswapd once the zones are balanced.
+    /// Root reclaim, and in 7.2 that of a group too, stops once its goal is met, or for kswapd once
+    /// the zones are balanced.
     pub(crate) fn is_enough(&self, ctl: &Control, id: LruvecId, host: &mut impl Host) -> bool {
-        if !ctl.is_root() {
+        if !ctl.is_root() && !self.config.releases.goal_stop {
             return false;
         }
         let gap = 2 << ctl.order;
@@ -304,7 +308,8 @@ impl Lru {
 
     fn is_above_high(&self, node: NodeId, host: &mut impl Host) -> bool {
         let zones = (0..MAX_NR_ZONES as u8).map(|z| host.zone(node, Zone(z)));
-        zones.into_iter().filter(|z| z.managed > 0).all(|z| z.free >= z.high + MIN_LRU_BATCH)
+        let balanced = |z: crate::host::ZoneView| z.free > z.high + MIN_LRU_BATCH + z.reserve;
+        zones.into_iter().filter(|z| z.managed > 0).all(balanced)
     }
 
     /// End of the loop. Before patch 10 the flusher is woken here, if all that was met is dirty.

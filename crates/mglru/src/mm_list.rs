@@ -19,7 +19,7 @@ struct Mm {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mms(Vec<Mm>);
 
-/// What a walker gets when it asks for an address space.
+/// Answers a walker that asks for an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextMm {
     /// Walk this one; `force`: whatever the filters say.

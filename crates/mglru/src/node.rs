@@ -1,4 +1,4 @@
-//! What reclaim keeps per NUMA node: dirty and writeback counts, kswapd's failures, throttled
+//! Holds what reclaim keeps per NUMA node: dirty and writeback counts, kswapd's failures, throttled
 //! tasks (spec §2.3, §9.4).
 
 use crate::memcg_lru::MemcgLru;

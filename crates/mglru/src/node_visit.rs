@@ -125,6 +125,7 @@ impl Reclaim {
                 host.breached_low(memcg);
             }
             let lruvec = lru.lruvec_id(memcg, visit.node);
+            lru.drain_batch();
             let ctl = &mut self.ctl;
             let work = match visit.prepared {
                 None => LruvecWork::Mglru(lru.start_mglru(ctl, lruvec, protection)),

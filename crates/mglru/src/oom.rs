@@ -3,7 +3,7 @@
 
 use crate::types::MAX_RECLAIM_RETRIES;
 
-/// What a task that could not be served does next.
+/// Says what a task that got no page does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryStep {
     /// There is room now.

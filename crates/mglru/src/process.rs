@@ -10,14 +10,15 @@ use crate::judge::{Bench, Facts, References, Verdict, judge};
 use crate::lru::Lru;
 use crate::reclaim_control::{BatchStats, Control};
 use crate::stats::{Counter, by_type, pgsteal};
+use crate::tiers;
 use crate::types::{ANON_AND_FILE, FolioId, LruType, LruvecId};
 
-/// What processing a list of isolated folios came to.
+/// Sums up how a list of isolated folios was processed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Processed {
     /// Pages freed.
     pub(crate) freed: u64,
-    /// What was found, `taken` not filled in.
+    /// The findings, `taken` not filled in.
     pub(crate) stats: BatchStats,
     /// Folios from the first one on that must be waited for (cgroup v1).
     pub(crate) waiting: Vec<FolioId>,
@@ -109,7 +110,7 @@ impl Lru {
     }
 
     fn bench(&self, ctl: &Control, manner: Manner) -> Bench {
-        let Config { sane_throttling, .. } = self.config;
+        let Config { sane_throttling, releases, .. } = self.config;
         let mglru = self.config.is_mglru();
         let node = self.place(manner.lruvec).node;
         Bench {
@@ -120,6 +121,8 @@ impl Lru {
             sane: !ctl.sync && (!ctl.is_cgroup() || sane_throttling),
             ignore_references: manner.ignore_references || ctl.mode == Mode::Lumpy,
             two_touch: mglru && !self.config.is_k612(),
+            ladder: releases.touch_ladder,
+            exec_first_touch: self.config.trusts_programs(),
             racing_promotion: mglru && self.config.is_k612(),
             may_demote: false,
         }
@@ -140,6 +143,7 @@ impl Lru {
         }
         rmap.clear();
         host.harvest_rmap(id, self.window_around(id), &self.folios, rmap);
+        rmap.exec &= self.config.mechanisms.exec_protection;
         facts.references = Some(References::from(&*rmap));
         if self.config.is_mglru() {
             self.look_around(manner.lruvec, rmap, manner.walking);
@@ -185,6 +189,10 @@ impl Lru {
                 flags.set(Bit::REFERENCED);
                 self.set_active(id);
             }
+            Verdict::ActivateClimbed => {
+                tiers::climb(flags);
+                self.set_active(id);
+            }
             Verdict::ActivateWorkingset => {
                 flags.set_refs(0);
                 flags.clear(Bit::REFERENCED);
@@ -204,12 +212,18 @@ impl Lru {
                 self.scratch.demotions.push(Demotion { folio: id, moved: None });
                 return true;
             }
-            Verdict::Evict { clean_only } => return self.send(ctl, id, clean_only, evictions),
+            Verdict::Evict { clean_only } => {
+                if !self.config.is_mglru() {
+                    // Tested and cleared at once: who stays after all has to earn it again.
+                    flags.clear(Bit::REFERENCED);
+                }
+                return self.send(ctl, id, clean_only, evictions);
+            }
         }
         false
     }
 
-    /// What proved its use keeps its swap slot only while swap is not getting full.
+    /// A folio that proved its use keeps its swap slot only while swap is not getting full.
     fn drop_swap_copies(&mut self, survivors: &[FolioId], host: &mut impl Host) {
         for &id in survivors {
             let flags = self.folios[id].flags;

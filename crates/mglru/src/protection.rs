@@ -3,6 +3,7 @@
 //! A group's effective protection is bounded by its ancestors'; what siblings claim beyond that is
 //! shared in proportion to their protected usage. The reclaim target itself is never protected.
 
+use crate::generations::SWAPPINESS_ANON_ONLY;
 use crate::host::{Host, MemcgView};
 use crate::lru::Lru;
 use crate::reclaim_control::Control;
@@ -57,13 +58,7 @@ impl Lru {
         let view = host.memcg(memcg);
         let can_demote = host.demotion_target(node).is_some();
         let exempt = memcg == MemcgId::ROOT || memcg == ctl.top();
-        let (min, low) = if exempt {
-            (0, 0)
-        } else {
-            let effective = |setting| self.effective(ctl.top(), memcg, setting, host);
-            let mut effective = effective;
-            (effective(|v| v.min), effective(|v| v.low))
-        };
+        let (min, low) = if exempt { (0, 0) } else { self.effective_of(ctl, memcg, host) };
         self.memcgs[memcg].has_swap = view.swap_left > 0;
         Protection {
             usage: view.usage,
@@ -77,11 +72,34 @@ impl Lru {
 
     /// The swappiness one lruvec sees (spec §5.1).
     fn swappiness(&self, ctl: &Control, view: &MemcgView, can_demote: bool) -> u8 {
+        let anon_only = ctl.swappiness.filter(|&asked| asked == SWAPPINESS_ANON_ONLY);
+        if let Some(asked) = anon_only.filter(|_| self.config.releases.anon_only_kept) {
+            return asked;
+        }
         let too_little_swap = self.config.is_mglru() && view.swap_left < MIN_LRU_BATCH;
         if !ctl.may_swap || too_little_swap && !can_demote {
             0
         } else {
             ctl.swappiness.unwrap_or(view.swappiness)
+        }
+    }
+
+    /// Effective `memory.min` and `memory.low`: computed anew, but for root reclaim of 7.1 and 7.2
+    /// by anyone but kswapd, which goes by what was computed last (spec §K72.11).
+    fn effective_of(&mut self, ctl: &Control, memcg: MemcgId, host: &mut impl Host) -> (u64, u64) {
+        let may_be_stale = self.config.releases.stale_protection && self.config.is_mglru();
+        if !may_be_stale || !ctl.is_root() || ctl.is_kswapd() {
+            let min = self.effective(ctl.top(), memcg, |v| v.min, host);
+            let low = self.effective(ctl.top(), memcg, |v| v.low, host);
+            self.memcgs[memcg].effective = (min, low);
+        }
+        self.memcgs[memcg].effective
+    }
+
+    /// kswapd computes the protection of every group before it reclaims (spec §4.7).
+    pub(crate) fn refresh_protection(&mut self, ctl: &Control, host: &mut impl Host) {
+        for memcg in self.memcgs.ids().skip(1) {
+            self.effective_of(ctl, memcg, host);
         }
     }
 

@@ -1,9 +1,9 @@
-//! What one reclaim call wants and has done so far (the kernel's `scan_control`; spec §9).
+//! Keeps the aim and the progress of one reclaim call (the kernel's `scan_control`; spec §9).
 
 use crate::contig::Mode;
 use crate::types::{DEF_PRIORITY, MemcgId, Reclaimer, SWAP_CLUSTER_MAX, Zone};
 
-/// What the allocating context permits.
+/// Says what the allocating context permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gfp {
     /// I/O may be started.
@@ -18,7 +18,7 @@ impl Default for Gfp {
     }
 }
 
-/// What batches found since the node was entered, in pages.
+/// Counts what batches found since the node was entered, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchStats {
     /// Dirty or under writeback, file.

@@ -25,7 +25,7 @@ pub(crate) struct Scan {
     pub(crate) skipped: u64,
 }
 
-/// What scanning both types gave.
+/// Sums up the scan of both types.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanned {
     pub(crate) charged: u64,
@@ -49,7 +49,7 @@ impl Lru {
         let rounds = if evictable == Evictable::Both { 2 } else { 1 };
         for _ in 0..rounds {
             let scan = self.scan(ctl, id, lru_type, limit, max_folios);
-            sum.met += scan.scanned;
+            sum.met += max_folios - scan.left;
             sum.lru_type = lru_type;
             sum.isolated = scan.isolated;
             if !self.config.patches.p05 {
@@ -72,7 +72,8 @@ impl Lru {
         sum
     }
 
-    fn tier_limit(&self, id: LruvecId, lru_type: LruType) -> Tier {
+    /// Tells the highest tier that is evicted.
+    pub(crate) fn tier_limit(&self, id: LruvecId, lru_type: LruType) -> Tier {
         let controller = &self.lruvecs[id.index()].mg.controller;
         controller.tier_limit(lru_type, self.config.refs_model)
     }

@@ -29,7 +29,7 @@ pub struct Work {
     pub scanned: u32,
 }
 
-/// What a step came to.
+/// Says how a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// There is more to do.
@@ -48,7 +48,7 @@ pub enum Step {
     },
 }
 
-/// Who wants what.
+/// Says which caller wants how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Once through the priorities.
@@ -301,7 +301,7 @@ impl Reclaim {
         if lru.config.is_mglru() {
             lru.return_survivors(&mut list, None);
         } else {
-            list.into_iter().for_each(|folio| lru.putback(folio));
+            lru.return_classic(&mut list);
         }
         Step::Again(Work { lruvec: Some(lruvec), held: scanned, scanned })
     }

@@ -1,4 +1,4 @@
-//! What becomes of a folio met at the tail of the oldest list (spec §5.3).
+//! Decides the fate of a folio met at the tail of the oldest list (spec §5.3).
 
 use crate::bulk::Run;
 use crate::folio::Bit;
@@ -9,7 +9,7 @@ use crate::stats::Counter;
 use crate::tiers;
 use crate::types::{FolioId, Gen, LruType, Tier};
 
-/// What becomes of a folio met at the tail of the oldest list (spec §5.3).
+/// Names the fate of a folio met at the tail of the oldest list (spec §5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sorted {
     /// Unevictable: off the generations.
@@ -39,7 +39,7 @@ impl Lru {
         if generation != oldest {
             return Sorted::Promoted(generation);
         }
-        let tier = tiers::tier(flags, model);
+        let tier = self.tier(flags);
         if tier > scan.limit || tiers::is_saturated(flags, model) {
             return Sorted::Protected(tier);
         }

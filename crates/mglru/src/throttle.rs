@@ -9,7 +9,7 @@ use crate::reclaim_control::Control;
 use crate::stats::Counter;
 use crate::types::{FolioId, LruvecId, Nanos, NodeId};
 
-/// What a reclaimer waits for.
+/// Names the event that a reclaimer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Throttle {
     /// Writeback to make progress.
@@ -58,8 +58,8 @@ impl Lru {
         node.is_hopeless() || throttle_skips_clean_node && 2 * pending <= reclaimable
     }
 
-    /// What the batches of a node visit say (spec §9.5): flags for others, and what this caller
-    /// must wait for itself.
+    /// Judges the batches of a node visit (spec §9.5): sets flags for others, and returns the event
+    /// that this caller must wait for itself.
     pub(crate) fn judge_node(&mut self, ctl: &Control, node: NodeId) -> Option<Throttle> {
         let nr = ctl.nr;
         let sane_cgroup = ctl.is_cgroup() && self.config.sane_throttling;

@@ -5,6 +5,7 @@
 
 use crate::config::RefsModel;
 use crate::folio::{Bit, Flags, REFS_MAX};
+use crate::lru::Lru;
 use crate::types::Tier;
 
 /// One access through a file descriptor: one rung up, until saturated.
@@ -83,6 +84,26 @@ pub(crate) fn second_touch(flags: &mut Flags) -> bool {
     true
 }
 
+/// One touch of a folio that was touched before, as 7.2 counts it: one rung up, and from the third
+/// on it has proved reuse.
+pub(crate) fn climb(flags: &mut Flags) {
+    if access_count(*flags, RefsModel::K614) >= 2 {
+        flags.set_refs(0);
+        flags.clear(Bit::REFERENCED);
+        flags.set(Bit::WORKINGSET);
+    } else {
+        count_access(flags, RefsModel::K614);
+    }
+}
+
+impl Lru {
+    /// Returns the tier of a folio with these flags, as far as tiers are told apart.
+    #[inline]
+    pub(crate) fn tier(&self, flags: Flags) -> Tier {
+        self.config.cap_tier(tier(flags, self.config.refs_model))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +160,19 @@ mod tests {
         assert_eq!(access_count(flags, RefsModel::K614), 0);
         count_access(&mut flags, RefsModel::K614);
         assert_eq!(access_count(flags, RefsModel::K614), 1);
+    }
+
+    #[test]
+    fn touches_climb_to_workingset_and_start_anew_above_it() {
+        let mut flags = Flags::default();
+        count_access(&mut flags, RefsModel::K614);
+        let mut rungs = Vec::new();
+        for _ in 0..5 {
+            climb(&mut flags);
+            let count = access_count(flags, RefsModel::K614);
+            rungs.push((count, flags.has(Bit::WORKINGSET)));
+        }
+        assert_eq!(rungs, [(2, false), (0, true), (1, true), (2, true), (0, true)]);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl LruType {
     }
 }
 
-/// Who reclaims: decides the counters, the throttles and what may be skipped.
+/// Names the caller of reclaim, which decides the counters, the throttles and what may be skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reclaimer {
     /// The node's background thread.

@@ -1,5 +1,6 @@
 //! The page-table walk of one address space (spec §4.3), a slice at a time.
 
+use crate::config::Config;
 use crate::folio::Bit;
 use crate::host::{Backing, Harvest, Host, PmdView, Va};
 use crate::lru::Lru;
@@ -25,7 +26,7 @@ pub(crate) struct Walk {
     pub(crate) at: Va,
 }
 
-/// What one slice of a walk did.
+/// Counts the work of one slice of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slice {
     /// The address space is done, or the generation it was walked for is not the youngest now.
@@ -47,9 +48,11 @@ fn skips_mapping(pmd: &PmdView, evictable: Evictable) -> bool {
     pmd.special || !pmd.recency || !evictable.includes(lru_type)
 }
 
-fn skips_table(walk: &Walk, pmd: &PmdView, state: &WalkState, nonleaf_young: bool) -> bool {
-    !walk.force
-        && (nonleaf_young && !pmd.young || !state.filters.may_contain(walk.seq, walk.mm, pmd.at))
+fn skips_table(walk: &Walk, pmd: &PmdView, state: &WalkState, config: &Config) -> bool {
+    let idle = config.nonleaf_young && !pmd.young;
+    let filtered =
+        || config.mechanisms.bloom_filters && !state.filters.may_contain(walk.seq, walk.mm, pmd.at);
+    !walk.force && (idle || filtered())
 }
 
 impl Lru {
@@ -88,7 +91,7 @@ impl Lru {
             return pmd.mapping_end;
         }
         let state = &self.lruvecs[walk.lruvec.index()].mg.walk;
-        if skips_table(walk, pmd, state, self.config.nonleaf_young) {
+        if skips_table(walk, pmd, state, &self.config) {
             return pmd.next;
         }
         harvest.clear();
@@ -100,7 +103,7 @@ impl Lru {
 
     fn promote_harvest(&mut self, lruvec: LruvecId, harvest: &Harvest) -> u32 {
         self.count(lruvec, Counter::WalkPtes, u64::from(harvest.entries));
-        self.count(lruvec, Counter::WalkYoung, harvest.young.len() as u64);
+        self.count(lruvec, Counter::WalkYoung, u64::from(harvest.young_entries()));
         let mut promoted = 0;
         for young in &harvest.young {
             self.note_dirty_pte(young.folio, young.dirty);
@@ -120,7 +123,7 @@ impl Lru {
 
     /// A table that was busy stays in the filter (K614); a dense one is put into it.
     fn remember_table(&mut self, walk: &Walk, pmd: &PmdView, harvest: &Harvest) {
-        let young = harvest.young.len() as u32;
+        let young = harvest.young_entries();
         let busy = harvest.contended && !self.config.is_k612();
         if busy || is_suitable(harvest.entries, young) {
             let filters = &mut self.lruvecs[walk.lruvec.index()].mg.walk.filters;

@@ -1,11 +1,10 @@
-//! What an evicted page leaves behind, and what its return says (spec §6).
+//! Makes the shadow that an evicted page leaves, and reads it when the page returns (spec §6).
 //!
 //! MGLRU stores the generation it was evicted from and its access count; a refault within the live
 //! window of generations feeds the controller. The classic LRU stores the non-resident age and
 //! compares the refault distance with the room there would have been.
 
 use crate::config::RefsModel;
-use crate::controller::Controller;
 use crate::folio::{Bit, Flags, REFS_MAX, REFS_WIDTH};
 use crate::lru::Lru;
 use crate::lruvec::ClassicList;
@@ -41,8 +40,8 @@ struct Unpacked {
 }
 
 impl Shadow {
-    /// What the shadows of one lruvec that were left near each other in time have in common, and
-    /// what is this one's own: a host that keeps many can keep the first part once.
+    /// Splits a shadow into the part that it shares with others of its lruvec and time, and its own
+    /// part: a host that keeps many can keep the shared part once.
     pub fn split(self) -> (u64, u16) {
         let own = (self.0 & OWN_TOKEN_MASK) >> (OWNER_BITS - 1) | self.0 & 1;
         (self.0 & !(OWN_TOKEN_MASK | 1), own as u16)
@@ -93,7 +92,7 @@ impl Lru {
         let model = self.config.refs_model;
         let lru_type = folio.lru_type();
         let count = tiers::access_count(folio.flags, model);
-        let tier = tiers::tier(folio.flags, model);
+        let tier = self.tier(folio.flags);
         let bit = match model {
             RefsModel::K612 => count != 0,
             RefsModel::K614 => folio.flags.has(Bit::WORKINGSET),
@@ -126,11 +125,14 @@ impl Lru {
         }
         let low = (was.token as u32) & REFS_MAX;
         let count = low + u32::from(model == RefsModel::K614 || was.bit);
-        record_refault(&mut mg.controller, model, lru_type, count, was.bit, n);
+        if self.config.mechanisms.refault_controller {
+            let tier = self.config.cap_tier(tiers::tier_of(count, was.bit, model));
+            mg.controller.refaulted[t][tier.index()] += n;
+        }
         self.mark_refaulted(id, count, was.bit, in_fault);
     }
 
-    /// What a recent refault does to the folio (spec §6).
+    /// Says what a recent refault does to the folio (spec §6).
     fn mark_refaulted(&mut self, id: FolioId, count: u32, bit: bool, in_fault: bool) {
         let k612 = self.config.is_k612();
         let activates = k612 || in_fault && (bit || !self.config.patches.prefault);
@@ -242,18 +244,6 @@ impl Lru {
 pub(crate) struct Place {
     pub(crate) memcg: MemcgId,
     pub(crate) node: NodeId,
-}
-
-fn record_refault(
-    controller: &mut Controller,
-    model: RefsModel,
-    lru_type: LruType,
-    count: u32,
-    workingset: bool,
-    n: u64,
-) {
-    let tier = tiers::tier_of(count, workingset, model);
-    controller.refaulted[lru_type.index()][tier.index()] += n;
 }
 
 /// Gives the folio back the count its shadow kept.

@@ -15,7 +15,8 @@ use mglru::{Config, Counter, Gfp, LruType, MemcgId, Reclaim};
 use proptest::prelude::*;
 use toy::{NODE, NORMAL, World};
 
-const VARIANTS: [&str; 7] = ["after", "before", "k6.12", "classic", "v2", "v4", "v5"];
+const VARIANTS: [&str; 10] =
+    ["after", "before", "k6.12", "classic", "v2", "v4", "v5", "k7.1", "k7.2", "k7.3"];
 
 fn trace(config: &Config, seed: u64, steps: usize) -> Trace {
     let mut churn = Churn::new(config.clone(), seed);
@@ -221,7 +222,8 @@ proptest! {
         let by_reference = |v| matches!(
             v,
             Verdict::Evict { .. } | Verdict::Demote | Verdict::KeepReferenced
-                | Verdict::ActivateWorkingset | Verdict::ActivateReferenced
+                | Verdict::ActivateWorkingset | Verdict::ActivateClimbed
+                | Verdict::ActivateReferenced
         );
         prop_assert!(a == b || by_reference(a) && by_reference(b), "{:?} and {:?}", a, b);
     }
@@ -255,7 +257,7 @@ fn facts() -> impl Strategy<Value = Facts> {
 }
 
 fn bench() -> impl Strategy<Value = Bench> {
-    any::<[bool; 9]>().prop_map(|b| Bench {
+    any::<[bool; 11]>().prop_map(|b| Bench {
         may_unmap: b[0],
         may_enter_fs: b[1],
         kswapd: b[2],
@@ -263,6 +265,8 @@ fn bench() -> impl Strategy<Value = Bench> {
         sane: b[4],
         ignore_references: b[5],
         two_touch: b[6],
+        ladder: b[9],
+        exec_first_touch: b[10],
         racing_promotion: b[7],
         may_demote: b[8],
     })

@@ -1,5 +1,6 @@
 //! The crates whose rules are broken, and how their copies are made and tested.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -112,7 +113,7 @@ impl Subject {
         command
     }
 
-    /// Runs the tests that must notice, unchanged. False: they say that they cannot run here.
+    /// Runs the tests that must notice, unchanged. False: as many say that they cannot run here.
     pub fn runs(&self) -> Result<bool, String> {
         let mut tests = self.cargo();
         tests.args(["--", "--nocapture"]).args(self.tests()).stdout(Stdio::piped());
@@ -120,7 +121,9 @@ impl Subject {
         if !output.status.success() {
             return Err(format!("{}: unchanged, it fails its tests", self.name));
         }
-        Ok(!String::from_utf8_lossy(&output.stdout).contains("skipped: "))
+        let said = String::from_utf8_lossy(&output.stdout).matches("skipped: ").count();
+        let tests = self.tests().collect::<BTreeSet<_>>().len();
+        Ok(said < tests.max(1))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::compare::{self, Table};
 use crate::record::Record;
 use crate::stats::{self, DIRECTION, Paired};
 
-/// What was found of a prediction.
+/// Says whether a prediction was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
@@ -36,7 +36,7 @@ impl std::fmt::Display for Finding {
 }
 
 impl Finding {
-    /// What all comparisons come to together.
+    /// Joins the findings of all comparisons.
     pub fn together(all: &[Self]) -> Self {
         let found = |finding| all.contains(&finding);
         match (found(Self::Confirmed), found(Self::Contradicted)) {
@@ -65,7 +65,7 @@ pub struct Effect {
     pub interval: Option<[f64; 2]>,
     /// Pairs.
     pub n: usize,
-    /// What it says.
+    /// Finding of the comparison.
     pub finding: Finding,
 }
 
@@ -79,6 +79,11 @@ pub fn of_metric(
 ) -> Option<Effect> {
     let pairs = compare::pairs(metric, table.cell(without, point), table.cell(with, point));
     (!pairs.is_empty()).then(|| from_pairs(&pairs, expected))
+}
+
+/// Compares the second value of each pair with the first where nothing was predicted.
+pub fn unpredicted(pairs: &[(f64, f64)]) -> Effect {
+    from_pairs(pairs, Expected::Same)
 }
 
 fn from_pairs(pairs: &[(f64, f64)], expected: Expected) -> Effect {

@@ -1,9 +1,9 @@
-//! Which patch of the 2026 series needs which (spec §10.3): a patch is put in with all it needs,
-//! and taken out with all that needs it.
+//! Which patch of the 2026 series, or rule of a release, needs which (spec §10.3): a patch is put
+//! in with all it needs, and taken out with all that needs it.
 
-use mglru::config::Patches;
+use mglru::config::{Patches, Releases};
 
-/// What each patch needs at once; the others need nothing.
+/// Lists the patches that each patch needs directly; the others need nothing.
 const NEEDS: &[(&str, &[&str])] = &[
     ("p05", &["p04"]),
     ("p06", &["p03", "p04"]),
@@ -14,6 +14,9 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("p12", &["p10"]),
     ("p13", &["p10"]),
     ("p14", &["p09", "p10"]),
+    ("drain_entry", &["prefault"]),
+    ("touch_ladder", &["prefault"]),
+    ("swapin_drain", &["drain_entry"]),
 ];
 
 /// Does `patch` need `other`, at once or by way of others?
@@ -33,7 +36,7 @@ pub fn dependents(patch: &str) -> Vec<&'static str> {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    Patches::NAMES.iter().map(|(name, _)| *name)
+    Patches::NAMES.iter().chain(Releases::NAMES).map(|(name, _)| *name)
 }
 
 #[cfg(test)]
@@ -56,7 +59,8 @@ mod tests {
         assert_eq!(needed("p06"), ["p03", "p04"]);
         assert_eq!(dependents("p09"), ["p10", "p11", "p12", "p13", "p14"]);
         assert_eq!(dependents("p04"), ["p05", "p06", "p06p", "p07", "p10", "p12", "p13", "p14"]);
-        for free in ["p01", "p02", "p08", "prefault"] {
+        assert_eq!(needed("swapin_drain"), ["prefault", "drain_entry"]);
+        for free in ["p01", "p02", "p08", "goal_stop", "couple_both"] {
             assert!(needed(free).is_empty() && dependents(free).is_empty(), "{free}");
         }
     }

@@ -1,9 +1,9 @@
-//! What an ablation should see of each patch: the lines "Obs" of spec §10.3, as far as a record has
-//! counters for them.
+//! Lists the effects that an ablation should see of each patch: the lines "Obs" of spec §10.3, as
+//! far as a record has counters for them, and the same of the rules that releases have besides.
 
 use serde::Serialize;
 
-/// What a patch is said to do to a figure.
+/// Holds the predicted effect of a patch on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
@@ -32,7 +32,7 @@ pub struct Prediction {
     pub patch: &'static str,
     /// The figure, a metric of records; for [`Expected::Same`] a name for all of them.
     pub metric: &'static str,
-    /// What it should do.
+    /// Expected direction.
     pub expected: Expected,
 }
 
@@ -75,18 +75,29 @@ pub const PREDICTIONS: &[Prediction] = &[
     of("p14", "throttle_congested", Expected::Up),
     of("p14", "oom_kill", Expected::Down),
     of("prefault", "workingset_activate_file", Expected::Down),
+    of("couple_both", "aging_passes", Expected::Up),
+    of("blind_shadow_limit", "workingset_refault_file", Expected::Down),
+    of("stale_protection", "pgsteal_proactive", Expected::Up),
+    of("drain_entry", "aging_passes", Expected::Up),
+    of("drain_entry", "pgpgin", Expected::Up),
+    of("touch_ladder", "pgactivate", Expected::Up),
+    of("goal_stop", "pgsteal_direct/reclaim_calls", Expected::Down),
+    of("swapin_drain", "pswpin", Expected::Up),
+    of("exec_first_touch", "pgpgin", Expected::Down),
+    of("anon_only_kept", "pgsteal_file", Expected::Down),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mglru::config::Patches;
+    use mglru::config::{Patches, Releases};
 
     #[test]
     fn every_patch_has_a_prediction_and_they_stand_in_order() {
         let mut patches: Vec<&str> = PREDICTIONS.iter().map(|p| p.patch).collect();
         patches.dedup();
-        let names: Vec<&str> = Patches::NAMES.iter().map(|(name, _)| *name).collect();
+        let names = Patches::NAMES.iter().chain(Releases::NAMES);
+        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
         assert_eq!(patches, names);
     }
 }

@@ -78,3 +78,17 @@ fn a_comparison_with_company_is_shown_and_does_not_count() {
     assert_eq!(row.finding, Finding::Confirmed);
     assert!(row.cells[0].effect.as_ref().unwrap().ratio.unwrap() < 0.2);
 }
+
+#[test]
+fn releases_are_told_apart_by_the_series_and_their_own_rules() {
+    let own = |from: &str, to: &str| {
+        let all = arms(&[Mode::Cumulative], from, to).unwrap();
+        let own = all.into_iter().filter(|arm| !arm.patch.starts_with('p'));
+        own.map(|arm| arm.patch).collect::<Vec<_>>()
+    };
+    let added = ["drain_entry", "touch_ladder", "goal_stop", "swapin_drain"];
+    assert_eq!(own("k7.1", "k7.2"), added);
+    assert_eq!(own("after+couple_both+blind_shadow_limit+stale_protection", "k7.2"), added);
+    let lacks = arms(&[Mode::OneIn], "k7.2", "k7.3").unwrap_err().to_string();
+    assert_eq!(lacks, "--to = k7.3: lacks blind_shadow_limit, which k7.2 has");
+}

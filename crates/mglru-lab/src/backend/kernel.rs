@@ -4,27 +4,35 @@
 //! A run boots a virtual machine whose first file system is made here ([`initramfs`], [`pack`]):
 //! the guest program, an [`Order`], the modules that are needed. The guest reports on a serial
 //! port ([`watch`]); what it told becomes an [`Outcome`] ([`outcome`]). The kernel's messages are
-//! kept beside the records.
+//! kept beside the records, and what its functions cost, where that is asked for ([`profile`]).
 
 mod accel;
+mod attend;
 mod fetch;
+mod fetched;
 mod fit;
 mod guest;
 mod image;
 mod initramfs;
 mod install;
 mod modules;
+mod monitor;
+mod needs;
 mod oom;
 mod order;
 mod outcome;
 mod pack;
+mod probe;
+mod profile;
 mod program;
 mod programs;
 mod qemu;
+mod releases;
 mod repeat;
 mod scratch;
 mod series;
 mod spec;
+mod stops;
 mod truth;
 mod watch;
 
@@ -34,8 +42,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use mglru_guest::Order;
-use mglru_guest::order::{Steps, Work, Workload as Carried};
-use mglru_guest::report::Step;
+use mglru_guest::order::{Work, Workload as Carried};
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size};
 use mglru_workload::op::Knob;
@@ -43,19 +50,25 @@ use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
+pub(crate) use self::fetched::{Fetched, all as fetched, image as fetched_image, order};
 use self::image::Image;
-pub(crate) use self::image::newest;
+pub(crate) use self::image::{cache, located};
 use self::initramfs::Archive;
 pub(crate) use self::install::{Finding, install, look};
+pub(crate) use self::needs::fragment;
+pub(super) use self::order::workers;
+pub(crate) use self::probe::{Lack, probe};
 use self::program::ProgramSpec;
 use self::qemu::Machine;
+pub(crate) use self::releases::{fetch, known};
 use self::repeat::VirtualTime;
 use self::scratch::Scratch;
 use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
+use self::stops::Stops;
 pub(crate) use self::truth::{Asked as TruthAsked, Measuring};
-use self::watch::Told;
+use self::watch::{Ending, Told};
 use super::workload::Source;
-use super::{Backend, Job, Outcome, Progress, Sections, Stepping, sim, word};
+use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping, sim, word};
 use crate::error::KeyError;
 use crate::fit::Fit;
 use crate::variant::Variant;
@@ -75,7 +88,7 @@ const TRACES: &str = "/traces";
 /// The booted kernel.
 pub struct Kernel;
 
-/// What is run in the guest.
+/// Chooses the program in the guest.
 enum Task {
     /// A workload of ours, with its layout.
     Workload { spec: Json, layout: Layout, job: JobExtras },
@@ -83,7 +96,7 @@ enum Task {
     Program(ProgramSpec),
 }
 
-/// What a job says that is no operation.
+/// Holds the statements of a job that are no operations.
 #[derive(Default)]
 struct JobExtras {
     settings: Vec<(Knob, u64)>,
@@ -276,9 +289,10 @@ impl Task {
         limits: &IndexMap<String, GroupSpec>,
         switches: &Switches,
     ) -> Result<(), KeyError> {
-        let (layout, set) = match self {
-            Self::Workload { layout, job, .. } => (layout.clone(), &job.settings[..]),
-            Self::Program(program) => (program.layout(), &[][..]),
+        let layout = self.layout();
+        let set = match self {
+            Self::Workload { job, .. } => &job.settings[..],
+            Self::Program(_) => &[][..],
         };
         let known: Vec<&str> = layout.groups.iter().map(|group| group.name.as_str()).collect();
         if let Some(name) = limits.keys().find(|name| !known.contains(&name.as_str())) {
@@ -295,6 +309,13 @@ impl Task {
         }
         order.work = self.work(ANY_SEED, 1.0);
         Ok(())
+    }
+
+    fn layout(&self) -> Layout {
+        match self {
+            Self::Workload { layout, .. } => layout.clone(),
+            Self::Program(program) => program.layout(),
+        }
     }
 
     fn work(&self, seed: u64, scale: f64) -> Work {
@@ -324,7 +345,7 @@ impl Job for KernelJob {
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-        self.run_keeping(seed, progress, &folder.path().join("run"))
+        Ok(self.run_keeping(seed, progress, &folder.path().join("run"))?)
     }
 
     fn stepping(&self) -> Option<&dyn Stepping> {
@@ -332,14 +353,19 @@ impl Job for KernelJob {
         is_workload.then_some(self as &dyn Stepping)
     }
 
-    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
         let console = files.with_extension("console.log");
-        let told = self.boot(seed, None, &console).map_err(|e| beside(e, "console", &console))?;
+        let named = |e| beside(e, "console", &console);
+        let told = self.boot(seed, Stops::default(), &console);
+        let told = told.map_err(|e| e.reworded(named))?;
         progress(1.0);
-        let mut found = self.outcome(&told, files, &console)?;
-        // In virtual time too: on an overloaded host one pair of a plan's runs differed, and why is
-        // not known yet.
-        found.custom.insert("repeatable".to_string(), false.into());
+        let mut found = self.outcome(&told, files, &console).map_err(Failure::Machine)?;
+        profile::keep(&told, &self.task.layout(), files)?;
+        found.custom.insert("repeatable".to_string(), told.proof.is_some().into());
+        if told.proof.is_none() {
+            let why = "the guest's time is the host's (kernel.clock)";
+            found.custom.insert("not_repeatable".to_string(), why.into());
+        }
         if let Some(proof) = &told.proof {
             // The host's time is none of a run's that can be repeated.
             found.custom.shift_remove("boot_s");
@@ -350,13 +376,6 @@ impl Job for KernelJob {
             found.custom.insert("memory".to_string(), memory);
         }
         Ok(found)
-    }
-}
-
-impl Stepping for KernelJob {
-    fn step(&self, seed: u64, steps: Steps, console: &Path) -> Result<Vec<Step>, String> {
-        let told = self.boot(seed, Some(steps), console);
-        told.map(|told| told.steps).map_err(|e| beside(e, "console", console))
     }
 }
 
@@ -375,7 +394,7 @@ impl KernelJob {
         }
     }
 
-    fn boot(&self, seed: u64, steps: Option<Steps>, console: &Path) -> Result<Told, String> {
+    fn boot(&self, seed: u64, stops: Stops, console: &Path) -> Result<Told, Failure> {
         let memory = self.memory + order::disk_memory(&self.order);
         fits(memory)?;
         let is_virtual = self.spec.is_virtual();
@@ -386,7 +405,7 @@ impl KernelJob {
         let ns_per_instruction = self.spec.ns_per_instruction;
         let folder = console.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let initramfs = self.initramfs(seed, steps)?;
+        let initramfs = self.initramfs(seed, &stops)?;
         let machine = Machine {
             image: &self.image.path,
             initramfs: Scratch::holding(&initramfs)?,
@@ -394,16 +413,29 @@ impl KernelJob {
             memory,
             cpus: self.cpus,
             nodes: self.nodes,
-            append: &self.spec.append,
+            append: &self.append(),
             accel,
             virtual_time: is_virtual.then_some(VirtualTime { seed, ns_per_instruction }),
+            profile: self.spec.profile.then(|| Scratch::holding(&[])).transpose()?,
+            is_held: stops.debugger.is_some(),
         };
         let proof = is_virtual.then(|| repeat::proof(&machine, &initramfs)).transpose()?;
         let qemu = machine.start(console)?;
         let (at_most, patience) =
             (Duration::from_secs(self.spec.timeout_s), 1 + 3 * u32::from(is_virtual));
-        let told = watch::listen(qemu, at_most, patience, console)?;
-        Ok(Told { proof, ..told })
+        let ending = Ending { counts: self.spec.profile, debugger: stops.debugger };
+        let told = watch::listen(qemu, at_most, patience, console, ending);
+        let counted = machine.profile.as_ref().map(Scratch::text).transpose()?;
+        let told = match counted.is_some() {
+            true => told.map_err(|e| e.reworded(profile::explained))?,
+            false => told?,
+        };
+        Ok(Told { proof, counted, ..told })
+    }
+
+    fn append(&self) -> String {
+        let built_in = self.image.modules.is_none().then(|| order::made(&self.order));
+        self.spec.append.clone() + &repeat::words(built_in.flatten())
     }
 
     fn disk(&self) -> Result<(DiskKind, Scratch, u64), String> {
@@ -412,14 +444,15 @@ impl KernelJob {
         Ok((self.kind, scratch, size))
     }
 
-    fn initramfs(&self, seed: u64, steps: Option<Steps>) -> Result<Vec<u8>, String> {
+    fn initramfs(&self, seed: u64, stops: &Stops) -> Result<Vec<u8>, String> {
         let mut archive = Archive::new().map_err(|e| e.to_string())?;
         let wanted = order::modules(&self.order, &self.spec, self.kind);
         let dir = self.image.modules.as_deref();
         let modules = pack::modules(&mut archive, dir, &wanted)?;
         let modules = repeat::with_parameters(modules, order::made(&self.order));
         let work = self.task.work(seed, self.scale);
-        let order = Order { modules, work, steps, ..self.order.clone() };
+        let (steps, until) = (stops.steps, stops.until.clone());
+        let order = Order { modules, work, steps, until, ..self.order.clone() };
         pack::basics(&mut archive, guest::program()?, &order)?;
         pack::programs(&mut archive, &order::programs(&order, &self.spec))?;
         for (path, place) in &self.packed {

@@ -1,6 +1,7 @@
 //! A backend whose result is written in its spec: it tests everything above the seam with figures
 //! a reader can check by hand. `--backend mock` needs `workload.kind = "mock"`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use toml::Table;
 
-use super::{Backend, Job, Outcome, Progress, Sections};
+use super::{Backend, Failure, Job, Outcome, Progress, Sections};
 use crate::error::{KeyError, did_you_mean};
 use crate::record::{Group, Latency, Metrics};
 use crate::typed;
@@ -41,6 +42,8 @@ struct Spec {
     load: f64,
     /// The run fails with this message.
     fail: Option<String>,
+    /// The machine does, as one that does not boot.
+    unbooted: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -96,7 +99,7 @@ impl Job for MockJob {
     }
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
-        if let Some(message) = &self.spec.fail {
+        if let Some(message) = self.spec.fail.as_ref().or(self.spec.unbooted.as_ref()) {
             return Err(message.clone());
         }
         progress(0.5);
@@ -121,6 +124,14 @@ impl Job for MockJob {
             groups: self.groups.iter().map(|g| (g.clone(), Group::default())).collect(),
             custom: IndexMap::from([("load".to_string(), Json::from(self.spec.load))]),
         })
+    }
+
+    fn run_keeping(&self, seed: u64, progress: Progress, _: &Path) -> Result<Outcome, Failure> {
+        let blamed = match self.spec.unbooted {
+            Some(_) => Failure::Machine,
+            None => Failure::Input,
+        };
+        self.run(seed, progress).map_err(blamed)
     }
 }
 

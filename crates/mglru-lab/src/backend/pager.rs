@@ -26,7 +26,7 @@ use serde_json::Value as Json;
 use self::crew::Crew;
 use super::sim::{self, measured};
 use super::workload::Source;
-use super::{Backend, Job, Outcome, Progress, Sections};
+use super::{Backend, Failure, Job, Outcome, Progress, Sections};
 use crate::error::KeyError;
 use crate::policy;
 use crate::variant::Variant;
@@ -72,6 +72,10 @@ impl Backend for Pager {
         let groups = sim::groups(&sections.groups, &source)?;
         let machine = sim::machine(&sections.machine, sections.scale, &groups)?;
         sim::check_groups(&groups, &source, sections.scale)?;
+        if !machine.filesystem.is_order0() {
+            let problem = "the pager keeps single pages, order0";
+            return Err(KeyError::key("machine.filesystem", problem));
+        }
         Ok(Arc::new(PagerJob { machine, config, source, scale: sections.scale }))
     }
 }
@@ -82,11 +86,11 @@ impl Job for PagerJob {
     }
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
-        self.run_keeping(seed, progress, &std::env::temp_dir().join("run"))
+        Ok(self.run_keeping(seed, progress, &std::env::temp_dir().join("run"))?)
     }
 
     /// Files of the workload have no names; they lie in the folder that records lie in.
-    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, String> {
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let edges = workload.latency_edges_ns();
         let folder = files.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));

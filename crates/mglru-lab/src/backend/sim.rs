@@ -3,22 +3,27 @@
 
 mod bound;
 pub(super) mod measured;
+mod steps;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use mglru::Config;
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
+use mglru_workload::job::GROUP_NAME;
+use mglru_workload::op::Knob;
 use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
 use toml::Table;
 
 use self::bound::Bound;
 use super::workload::Source;
-use super::{Backend, Job, Outcome, Progress, Sections};
+use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping};
 use crate::error::KeyError;
 use crate::policy;
+use crate::samples::Series;
 use crate::typed;
 use crate::variant::Variant;
 
@@ -81,19 +86,37 @@ impl Job for SimJob {
     }
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
+        Ok(self.sampled(seed, progress)?.0)
+    }
+
+    fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
+        let (outcome, series) = self.sampled(seed, progress)?;
+        series.write(files).map_err(|e| Failure::Machine(e.to_string()))?;
+        Ok(outcome)
+    }
+
+    fn stepping(&self) -> Option<&dyn Stepping> {
+        Some(self)
+    }
+}
+
+impl SimJob {
+    /// Runs to the end and looks at the machine on the way.
+    fn sampled(&self, seed: u64, progress: Progress) -> Result<(Outcome, Series), String> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let total = workload.total_ops().unwrap_or(u64::MAX).max(1) as f64;
         let edges = workload.latency_edges_ns();
         let report = |done: u64| progress(done as f64 / total);
         let (machine, config) = (&self.machine, self.config.clone());
-        let found = mglru_sim::run(machine, config, workload, seed, Some(&report));
-        let found = found.map_err(|e| e.to_string())?;
+        let found = mglru_sim::run_sampled(machine, config, workload, seed, Some(&report));
+        let (found, samples) = found.map_err(|e| e.to_string())?;
         self.source.check_complete(&found)?;
         let mut outcome = measured::outcome(&found, &edges)?;
         if self.source.is_trace() && self.machine.readahead_kb == 0 {
             measured::add_misses(&mut outcome);
         }
-        Ok(outcome)
+        let groups: Vec<String> = found.groups.iter().map(|group| group.name.clone()).collect();
+        Ok((outcome, Series::new(&samples, &groups)))
     }
 }
 
@@ -129,7 +152,7 @@ pub(super) fn check_groups(
     Ok(layout)
 }
 
-/// The plan's limits with the one the workload itself sets.
+/// Adds to the plan's limits what the workload itself sets; the plan's own go first.
 pub(super) fn groups(
     planned: &IndexMap<String, GroupSpec>,
     source: &Source,
@@ -143,7 +166,31 @@ pub(super) fn groups(
         }
         group.max = limit;
     }
+    let settings = source.settings()?;
+    if !settings.is_empty() {
+        let group = groups.entry(GROUP_NAME.to_string()).or_default();
+        settings.iter().for_each(|&(knob, value)| add_setting(group, knob, value));
+    }
     Ok(groups)
+}
+
+fn add_setting(group: &mut GroupSpec, knob: Knob, value: u64) {
+    let plain = GroupSpec::default();
+    let set = |size: &mut Size, plain: Size| {
+        if *size == plain {
+            *size = Size(value);
+        }
+    };
+    match knob {
+        Knob::MemoryMin => set(&mut group.min, plain.min),
+        Knob::MemoryLow => set(&mut group.low, plain.low),
+        Knob::MemoryHigh => set(&mut group.high, plain.high),
+        Knob::MemoryMax => set(&mut group.max, plain.max),
+        Knob::MemorySwapMax => set(&mut group.swap_max, plain.swap_max),
+        Knob::Swappiness => {
+            group.swappiness.get_or_insert(value as u8);
+        }
+    }
 }
 
 /// Reads, scales and checks the machine.

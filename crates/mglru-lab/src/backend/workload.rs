@@ -3,6 +3,7 @@
 
 use mglru_sim::Outcome;
 use mglru_sim::spec::{PAGE_SIZE, Size};
+use mglru_workload::op::Knob;
 use mglru_workload::spec::TraceSource;
 use mglru_workload::{Workload, WorkloadError, WorkloadSpec};
 use toml::{Table, Value};
@@ -16,11 +17,11 @@ use crate::typed;
 #[derive(Clone)]
 pub(crate) struct Source {
     spec: WorkloadSpec,
-    /// Of a trace, which is read once from end to end.
+    /// Facts of a trace, which is read once from end to end.
     trace: Option<Known>,
 }
 
-/// What reading a trace taught.
+/// Holds the facts that reading a trace gave.
 #[derive(Clone)]
 struct Known {
     requests: u64,
@@ -56,7 +57,7 @@ impl Source {
         Ok(Self { spec, trace })
     }
 
-    /// What was read.
+    /// Returns the specification that was read.
     pub(crate) fn spec(&self) -> &WorkloadSpec {
         &self.spec
     }
@@ -71,6 +72,13 @@ impl Source {
         let WorkloadSpec::Trace(source) = &self.spec else { return None };
         let pages = self.trace.as_ref()?.cache?;
         Some((&source.group, Size(pages.saturating_mul(PAGE_SIZE))))
+    }
+
+    /// Returns what a job sets of its group before it starts.
+    pub(crate) fn settings(&self) -> Result<Vec<(Knob, u64)>, KeyError> {
+        let WorkloadSpec::Job(source) = &self.spec else { return Ok(Vec::new()) };
+        let job = source.job(1).map_err(|e| KeyError::key("workload", e))?;
+        Ok(job.settings)
     }
 
     /// Pages read are misses: one task asks for one page at a time.

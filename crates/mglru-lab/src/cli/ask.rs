@@ -1,4 +1,4 @@
-//! What commands about plans have in common: which plan, which part of it, in which form.
+//! Reads the options that commands about plans share: which plan, which part of it, in which form.
 
 use clap::ValueEnum;
 
@@ -121,12 +121,12 @@ impl Asked {
         };
         let asked = names.join(",");
         if let Some((_, name)) = names.iter().enumerate().find(|(at, n)| names[..*at].contains(n)) {
-            return Err(Error::Request(format!("--backend {asked}: {name} stands there twice")));
+            return Err(Error::Request(format!("--backend {asked}: backend `{name}` given twice")));
         }
         if booted && asked != "kernel" {
             return Err(Error::Request(format!(
-                "--backend {asked}: --kernel, --modules, --append and --host-time go with \
-                 --backend kernel"
+                "--backend {asked}: --kernel, --modules, --append, --host-time and --profile go \
+                 with --backend kernel"
             )));
         }
         names.iter().map(|name| backend::by_name(name)).collect()
@@ -146,6 +146,7 @@ impl Asked {
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
         self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
         words.extend(self.booted.host_time.then(|| "--host-time".to_string()));
+        words.extend(self.booted.profile.then(|| "--profile".to_string()));
         words.join(" ")
     }
 }

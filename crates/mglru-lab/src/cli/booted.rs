@@ -1,11 +1,11 @@
 //! Options about booted kernels: which to boot, and several to compare.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use toml::Value;
 
-use crate::backend::kernel::newest;
+use crate::backend::kernel::located;
 use crate::dotted::Assignment;
 use crate::error::Error;
 use crate::variant::Variant;
@@ -16,8 +16,8 @@ const PLAIN: &str = "k6.12";
 /// Which kernels to boot.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Booted {
-    /// Kernel to boot, a bzImage (backend kernel), or `newest`, Debian's newest one as fetched by
-    /// `mglru doctor --install`; NAME=IMAGE (repeatable) compares several. The
+    /// Kernel to boot, a bzImage (backend kernel), or a version that was fetched (`mglru kernel`):
+    /// 7.1.13, 7.1 or newest; NAME=IMAGE (repeatable) compares several. The
     /// guest program is found beside mglru or, in a source tree, built on first use; the default
     /// kernel comes from `mglru doctor --install`
     #[arg(long = "kernel", value_name = "[NAME=]IMAGE")]
@@ -33,6 +33,10 @@ pub struct Booted {
     /// the guest's memory, and repeats to the byte (`kernel.clock`)
     #[arg(long)]
     pub host_time: bool,
+    /// Count the kernel's instructions by function while the work goes on; `mglru profile` shows
+    /// them. It needs virtual time and changes nothing else about a run (`kernel.profile`)
+    #[arg(long)]
+    pub profile: bool,
 }
 
 /// A kernel's file, with a name where it is one of several.
@@ -54,10 +58,7 @@ impl FromStr for KernelName {
         if image.is_empty() || name.as_ref().is_some_and(String::is_empty) {
             return Err("expected IMAGE or NAME=IMAGE".to_string());
         }
-        let image = match image {
-            "newest" => newest().map_err(|fetch| format!("not there; {fetch}"))?,
-            path => PathBuf::from(path),
-        };
+        let image = located(Path::new(image))?;
         Ok(Self { name, image: image.display().to_string() })
     }
 }
@@ -65,11 +66,12 @@ impl FromStr for KernelName {
 impl Booted {
     /// No option was given.
     pub(super) fn is_empty(&self) -> bool {
-        let words = self.modules.is_some() || self.append.is_some() || self.host_time;
+        let words = self.modules.is_some() || self.append.is_some();
+        let words = words || self.host_time || self.profile;
         self.kernels.is_empty() && !words
     }
 
-    /// What the options say about every run, as keys of a plan.
+    /// Turns the options into keys of a plan that hold for every run.
     pub(super) fn sets(&self) -> Vec<Assignment> {
         let set = |key: &str, value: String| Assignment {
             key: format!("kernel.{key}"),
@@ -80,7 +82,10 @@ impl Booted {
         let modules = self.modules.iter().map(|dir| set("modules", dir.display().to_string()));
         let append = self.append.iter().map(|a| set("append", a.clone()));
         let clock = self.host_time.then(|| set("clock", "host".to_string()));
-        image.chain(modules).chain(append).chain(clock).collect()
+        let profile = self
+            .profile
+            .then(|| Assignment { key: "kernel.profile".to_string(), value: Value::Boolean(true) });
+        image.chain(modules).chain(append).chain(clock).chain(profile).collect()
     }
 
     /// A variant for each named kernel, or for each of them with each of `asked`.

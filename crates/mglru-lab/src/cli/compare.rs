@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Answer, Format};
+use super::Answer;
+use crate::capture::{self, Side};
 use crate::compare::{self, Comparison, Table};
 use crate::error::Error;
 use crate::judge;
@@ -14,25 +15,74 @@ const EXAMPLES: &str = "\
 Examples:
   mglru compare mglru-runs/a mglru-runs/b
   mglru compare old.jsonl new.jsonl --metric ops_per_s --metric pgpgin/ops
-  mglru compare a b --format json";
+  mglru compare before.vmstat after.vmstat                   two readings of /proc/vmstat
+  mglru compare a1,a2,a3 b1,b2,b3 --format letter            repetitions, for a patch letter
+  mglru compare before/ after/ --format mmtests              folders of captures
+
+Captures are texts of /proc/vmstat, memory.stat, memory.pressure, lru_gen or lru_gen_full, one
+reading or a series (see `mglru capture --help`). Of a series, counters count by their growth and
+gauges by their mean.";
 
 /// Arguments of `mglru compare`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Record file or run folder to compare with
+    /// Records (file or run folder) or captures (file, files with commas, folder) to compare with
     a: PathBuf,
-    /// Record file or run folder under test
+    /// Records or captures under test
     b: PathBuf,
     /// Compare this metric only (repeatable), such as ops_per_s or pgpgin/ops
     #[arg(long = "metric", value_name = "M")]
     metrics: Vec<String>,
+    /// Show also the counters of captures that are equal
+    #[arg(long)]
+    all: bool,
     /// Form of the result
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    format: Form,
+}
+
+/// Output form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// A table for people.
+    Table,
+    /// A table of 72 columns for a patch letter.
+    Letter,
+    /// The layout of mmtests' compare.
+    Mmtests,
+    /// One JSON document.
+    Json,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
+    let found = match [capture::is_capture(&args.a)?, capture::is_capture(&args.b)?] {
+        [true, true] => {
+            let sides = [Side::load(&args.a)?, Side::load(&args.b)?];
+            capture::compare(&sides, &args.metrics, args.all)?
+        }
+        [false, false] => of_records(args)?,
+        [is_first, _] => {
+            let (captures, records) =
+                if is_first { (&args.a, &args.b) } else { (&args.b, &args.a) };
+            let (captures, records) = (captures.display(), records.display());
+            let problem = format!("{captures} holds captures, {records} records");
+            return Err(Error::Request(problem));
+        }
+    };
+    if found.is_empty() {
+        return Ok(("no counter differs\n".to_string(), 0));
+    }
+    let text = match args.format {
+        Form::Table => render::comparisons(&found),
+        Form::Letter => render::letter(&found),
+        Form::Mmtests => render::mmtests(&found),
+        Form::Json => render::json(&serde_json::json!({ "comparisons": found })),
+    };
+    Ok((text, 0))
+}
+
+fn of_records(args: &Args) -> Result<Vec<Comparison>, Error> {
     let (a, b) = (store::load(&args.a)?, store::load(&args.b)?);
     let metrics = match args.metrics.is_empty() {
         true => compare::every_metric(&b),
@@ -40,20 +90,11 @@ pub(super) fn run(args: &Args) -> Answer {
     };
     let found = comparisons(&a, &b, &metrics);
     if found.is_empty() {
-        return Err(Error::Request(format!(
-            "{} and {} share no variant, seed and metric",
-            args.a.display(),
-            args.b.display()
-        )));
+        let (a, b) = (args.a.display(), args.b.display());
+        let problem = format!("{a} and {b} share no variant, seed and metric");
+        return Err(Error::Request(problem));
     }
-    let text = match args.format {
-        Format::Table => render::comparisons(&found),
-        Format::Json => render::json(&serde_json::json!({ "comparisons": found })),
-        Format::Html => {
-            return Err(Error::Request("--format html: compare prints table or json".into()));
-        }
-    };
-    Ok((text, 0))
+    Ok(found)
 }
 
 /// Each variant with its namesake; two lone variants with each other.

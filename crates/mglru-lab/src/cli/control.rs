@@ -1,8 +1,9 @@
-//! `mglru control`: a real kernel as the measure of the model.
+//! `mglru validate`: a real kernel as the measure of the model.
 
 mod compare;
 mod measure;
 mod step;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -10,19 +11,20 @@ use super::Answer;
 
 const EXAMPLES: &str = "\
 Examples:
-  mglru control                                all that was measured, each version by its rules
-  mglru control --version 7.1 --only 2pread.   some of it
-  mglru control --truth more.jsonl.zst --jobs 2
-  mglru control --format markdown > docs/fidelity.md
+  mglru validate                                all that was measured, each version by its rules
+  mglru validate --version 7.1 --only 2pread.   some of it
+  mglru validate --truth more.jsonl.zst --jobs 2
+  mglru validate --format markdown > docs/fidelity.md
 
-  mglru control --measure --out mine.jsonl     a truth file of your kernel
-  mglru control --step plans/scripts/stepping.job   generations of kernel and model
+  mglru validate --measure --out mine.jsonl     a truth file of your kernel
+  mglru validate --verify 3 --seed 7     three kept runs booted again: the same to the byte?
+  mglru validate --step plans/scripts/stepping.job   generations of kernel and model
 
 Counters are those of whole jobs: reads (pages read from devices), pgmajfault,
 workingset_refault_file, workingset_refault_anon; `all` sums up the latter three.
 Finished replays are kept in the folder; the same command again runs only what is missing.";
 
-/// Arguments of `mglru control`.
+/// Arguments of `mglru validate`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -40,6 +42,13 @@ pub(super) struct Args {
     /// show the generations of both side by side
     #[arg(long, value_name = "SCRIPT", conflicts_with = "measure")]
     step: Option<PathBuf>,
+    /// Boot this many of the kept runs that can be repeated again, and compare to the byte
+    #[arg(long, value_name = "N", conflicts_with_all = ["measure", "step"],
+        value_parser = clap::value_parser!(u16).range(1..))]
+    verify: Option<u16>,
+    /// Choose other runs to verify
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "verify")]
+    seed: u64,
     #[command(flatten)]
     measuring: measure::Measure,
     /// Runs at a time [default: one per CPU in the model, one guest when measuring]
@@ -56,6 +65,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
+    if let Some(n) = args.verify {
+        let choice = (n, args.seed);
+        return verify::run(&args.truth, &args.version, &args.measuring, choice);
+    }
     match (&args.step, args.measure) {
         (Some(script), _) => step::run(script, &args.measuring),
         (None, true) => {

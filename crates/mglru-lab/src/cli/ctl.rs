@@ -234,7 +234,7 @@ fn serve(
     Ok(String::new())
 }
 
-/// What a pager is in: named, or asked of the pager itself.
+/// Finds the process of a pager: named, or asked of the pager itself.
 fn lifetime(pager: &Running) -> Result<Lifetime, Error> {
     if let Some(pid) = pager.pid {
         return Lifetime::of(pid);

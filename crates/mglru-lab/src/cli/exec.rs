@@ -9,6 +9,7 @@ use mglru_pager::{FaultEngine, ForkPolicy};
 use mglru_sim::spec::Size;
 
 use super::Answer;
+use crate::carried;
 use crate::error::Error;
 use crate::steer;
 
@@ -24,8 +25,8 @@ pub(super) struct Args {
     /// Shorter mappings are left to the kernel
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     least: Size,
-    /// What a forked child gets when: what it touches, for as long as its parent lives, or all
-    /// at once
+    /// Says when a forked child gets its memory: pages that it touches, for as long as its parent
+    /// lives, or all at once
     #[arg(long, value_name = "POLICY", default_value = "serve")]
     fork: Fork,
     /// Leaves private anonymous memory (the malloc heap) to the kernel
@@ -36,10 +37,10 @@ pub(super) struct Args {
     /// is killed by SIGKILL; without this such mappings stay with the kernel
     #[arg(long)]
     manage_shared_files: bool,
-    /// Who serves the faults of file mappings: threads beside the program, or the thread that
-    /// faults, by SIGBUS: cheaper, for programs that give the kernel what they map by the C
-    /// library's reads, writes, sends, receives, fread and fwrite alone (what else is given it, by
-    /// io_uring for one, gets EFAULT where a page is not there)
+    /// Chooses the thread that serves faults of file mappings: threads beside the program, or the
+    /// thread that faults, by SIGBUS: cheaper, for programs that give the kernel what they map by
+    /// the C library's reads, writes, sends, receives, fread and fwrite alone (what else is given
+    /// it, by io_uring for one, gets EFAULT where a page is not there)
     #[arg(long, value_name = "ENGINE", default_value = "thread")]
     faults: Faults,
     /// Ends the program, and all processes below it, with status 2 and one line as soon as memory
@@ -79,13 +80,13 @@ enum Faults {
     Sigbus,
 }
 
-/// What a program loses whose shared mappings of files are managed.
+/// Warns of the losses of a program whose shared mappings of files are managed.
 const SHARED_FILES: &str = "shared mappings of files are managed: other processes see stores when \
      they are written back, forked children see the file as it was and read-only, and SIGKILL \
      loses what was stored since the last write-back";
 
 impl Args {
-    fn launch(&self) -> Launch {
+    fn launch(&self) -> Result<Launch, Error> {
         let limit = |size: Option<Size>| size.filter(|&size| size != Size::MAX).map(|Size(n)| n);
         let fork = match self.fork {
             Fork::Serve => ForkPolicy::Serve,
@@ -95,7 +96,8 @@ impl Args {
             Faults::Thread => FaultEngine::Thread,
             Faults::Sigbus => FaultEngine::Sigbus,
         };
-        Launch {
+        Ok(Launch {
+            library: carried::library()?,
             memory_max: limit(self.max),
             memory_high: limit(self.high),
             least: Some(self.least.0),
@@ -107,7 +109,7 @@ impl Args {
             swap_dir: Some(self.swap_dir.clone()),
             control: Some(steer::prefix()),
             strict: self.strict,
-        }
+        })
     }
 
     /// The size of the swap file, bytes. A host with little room runs the program all the same,
@@ -117,7 +119,7 @@ impl Args {
         if let Some(Size(bytes)) = self.swap {
             return bytes;
         }
-        // What is wrong with the folder is said where it is checked.
+        // The check of the folder says what is wrong with it.
         let room = swap_room(&self.swap_dir).map_or(SWAP, |room| room - room / 8);
         let bytes = SWAP.min(room) & !4095;
         if bytes < SWAP {
@@ -127,7 +129,7 @@ impl Args {
         bytes
     }
 
-    /// What is to be served from outside, as commands of `mglru ctl`.
+    /// Lists the services to start, as commands of `mglru ctl`.
     fn services(&self) -> Vec<[String; 2]> {
         let mount = self.mount.as_ref().map(|dir| ["mount".into(), dir.display().to_string()]);
         let metrics = self.metrics.as_ref().map(|address| ["metrics".into(), address.clone()]);
@@ -152,7 +154,7 @@ fn serve(services: &[[String; 2]]) -> Result<(), Error> {
 
 /// Becomes the program; comes back only if that fails.
 pub(super) fn run(args: &Args) -> Answer {
-    let launch = args.launch();
+    let launch = args.launch()?;
     let services = args.services();
     if launch.heap.is_some() && malloc().is_none() {
         eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");

@@ -2,9 +2,10 @@
 
 use clap::ValueEnum;
 
-use super::Answer;
+use super::{Answer, keys};
 use crate::backend;
 use crate::counters;
+use crate::error::Error;
 use crate::plans;
 use crate::render;
 
@@ -13,15 +14,18 @@ Examples:
   mglru list                  plans
   mglru list variants         what --variant takes
   mglru list switches         what may follow NAME+ in --variant and stand in [reclaim]
-  mglru list counters --json";
+  mglru list counters --json
+  mglru list keys machine     every key of [machine]; mglru help keys is the same list";
 
 /// Arguments of `mglru list`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// What to list
+    /// Things to list
     #[arg(value_enum, default_value_t = What::Plans)]
     what: What,
+    /// Sections of a plan whose keys are meant (keys), such as machine.swap or fio [default: all]
+    sections: Vec<String>,
     /// Backend whose abilities are meant
     #[arg(long, default_value = "sim")]
     backend: String,
@@ -37,9 +41,13 @@ enum What {
     Switches,
     Workloads,
     Counters,
+    Keys,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
+    if let Some(section) = args.sections.first().filter(|_| args.what != What::Keys) {
+        return Err(Error::Request(format!("list: `{section}`: only keys have sections")));
+    }
     let backend = || backend::by_name(&args.backend);
     let rows = match args.what {
         What::Plans => plans::all()?,
@@ -47,6 +55,7 @@ pub(super) fn run(args: &Args) -> Answer {
         What::Switches => backend()?.switches(),
         What::Workloads => backend()?.workloads(),
         What::Counters => counters::all(),
+        What::Keys => return keys::run(&args.sections, args.json),
     };
     let text = match args.json {
         true => {

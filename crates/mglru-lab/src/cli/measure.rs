@@ -16,7 +16,7 @@ Examples:
 
 Figures of this host, live: best on a quiet one. Exit status 1: a target was missed.";
 
-/// What is measured if nothing is named: the soak takes minutes, traces are not shipped.
+/// Measurements made if nothing is named: the soak takes minutes, traces are not shipped.
 const DEFAULT: [Section; 6] =
     [Section::Budget, Section::Hit, Section::Fault, Section::Umap, Section::Aging, Section::Fio];
 
@@ -24,7 +24,7 @@ const DEFAULT: [Section; 6] =
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// What to measure [default: all but soak and policy; policy too if there are traces]
+    /// Measurements to make [default: all but soak and policy; policy too if there are traces]
     #[arg(value_enum)]
     sections: Vec<Section>,
     /// Pairs of runs of each comparison

@@ -3,15 +3,22 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use mglru_guest::order::Until;
+
 use super::ask::{self, Skin};
-use super::{Answer, Asked, Format, run_all};
+use super::{Answer, Asked, Format, run_all, until};
 use crate::error::Error;
-use crate::render;
+use crate::record::Record;
+use crate::render::{self, Beside};
 use crate::report::Report;
 use crate::runner::{self, Progress};
+use crate::samples::Series;
 use crate::sides::Sides;
-use crate::spec::Experiment;
+use crate::spec::{Experiment, run_id};
 use crate::store::{self, Found, Store};
+
+/// File of a run's folder that holds the command that repeats it.
+const COMMAND: &str = "command";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +28,8 @@ Examples:
   mglru run quickstart --set 'workload.theta=[0.8, 0.9, 0.99]' --out sweep
   mglru run trace --set workload.path=t.lis.zst --set workload.cache=1%
   mglru run my-plan.toml --format json
+  mglru run check-scan --kernel 7.2 --until mm_vmscan_memcg_reclaim_begin
+  mglru run check-scan --kernel 7.2 --variant k6.12 --until 64183 --gdb     then a debugger
   mglru run all                         every published experiment in brief, on one page
 
 Finished runs are kept in the folder; the same command again runs only what is missing.";
@@ -33,6 +42,26 @@ pub(super) struct Args {
     asked: Asked,
     #[command(flatten)]
     output: Output,
+    /// End booted runs at a moment and keep what the kernel tells then in files, in place of
+    /// records: after so many accesses of the first process (64000), so long after the work began
+    /// (1.5s, 200ms), or after the access in which a trace event of this name first happens
+    /// (mm_vmscan_direct_reclaim_begin, mark_victim: an OOM kill). The way there is the same
+    /// each time (virtual time only)
+    #[arg(long, value_name = "ACCESSES|TIME|EVENT", value_parser = until::parse)]
+    until: Option<Until>,
+    /// Let the run stand still at the moment of --until and wait for a debugger at QEMU's gdb stub,
+    /// at this port of 127.0.0.1 or any; the line to type is printed. The work goes on when the
+    /// debugger says so, the machine ends when it leaves. Up to the moment the run is the same as
+    /// without
+    #[arg(
+        long,
+        value_name = "PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0",
+        requires = "until"
+    )]
+    gdb: Option<u16>,
 }
 
 /// How to run and where results go.
@@ -58,6 +87,9 @@ pub(super) struct Output {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
+    if let Some(until) = &args.until {
+        return until::execute(&args.asked, &args.output, until, args.gdb);
+    }
     match args.asked.plan.as_str() {
         "all" => run_all::execute(&args.asked, &args.output),
         _ => execute(&args.asked, &args.output),
@@ -75,10 +107,12 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
     }
     let experiment = &experiments[0];
     let dir = output.out.clone().unwrap_or_else(|| default_dir(experiment));
+    std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
+    store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat()))?;
     let report = report(experiment, &dir, output)?;
     let text = match output.format {
         Format::Json => render::json(&report),
-        Format::Html => render::html(&report),
+        Format::Html => page(&dir, &report)?,
         Format::Table => {
             let table = ask::table(&report, output.skin);
             format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
@@ -125,15 +159,27 @@ pub(super) fn report(
     let mut report = Report::new(&experiment.plan, experiment.backend, records);
     // Records of an earlier run may not say it.
     report.notes.clone_from(&experiment.notes);
-    store::replace(&dir.join("report.html"), &render::html(&report))?;
+    store::replace(&dir.join("report.html"), &page(dir, &report)?)?;
     Ok(report)
+}
+
+/// Draws the page of a folder's report, with what lies in the folder besides.
+pub(super) fn page(dir: &Path, report: &Report) -> Result<String, Error> {
+    let text = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default();
+    let kept = |record: &Record| {
+        let id = run_id(&record.plan_hash, &record.variant, record.seed, record.point());
+        Series::read(&dir.join("runs").join(id))
+    };
+    let series = report.records.iter().map(kept).collect::<Result<_, _>>()?;
+    let (plan, command) = (text("plan.toml"), text(COMMAND));
+    Ok(render::html(report, &Beside { series, plan, command }))
 }
 
 pub(super) fn default_dir(experiment: &Experiment) -> PathBuf {
     PathBuf::from("mglru-runs").join(format!("{}-{}", experiment.plan.name, experiment.hash))
 }
 
-/// What was kept of earlier runs: a fact for people, not part of the result.
+/// Tells people which earlier runs were kept; this is not part of the result.
 pub(super) fn tell(found: &Found) {
     let facts = [
         (found.kept, "records kept from earlier runs"),

@@ -31,7 +31,7 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
     Ok((text, u8::from(missed)))
 }
 
-/// What means something for one plan only.
+/// Refuses options that mean something for one plan only.
 fn refuse(asked: &Asked, output: &Output) -> Result<(), Error> {
     let given = [
         ("--variant", !asked.variants.is_empty()),

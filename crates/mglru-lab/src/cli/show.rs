@@ -54,10 +54,10 @@ pub(super) fn report(args: &ReportArgs) -> Answer {
     let text = match args.format {
         Some(Format::Table) => ask::table(&report, args.skin),
         Some(Format::Json) => render::json(&report),
-        Some(Format::Html) => render::html(&report),
+        Some(Format::Html) => run::page(&args.dir, &report)?,
         None => {
             let page = args.dir.join("report.html");
-            store::replace(&page, &render::html(&report))?;
+            store::replace(&page, &run::page(&args.dir, &report)?)?;
             format!("{}\n", page.display())
         }
     };
@@ -104,6 +104,6 @@ fn text(experiment: &Experiment) -> String {
     plan.neutral
         .iter()
         .for_each(|n| out += &format!("  {} of {} unchanged\n", n.metric, n.variant));
-    plan.controls.iter().for_each(|c| out += &format!("  control: {}\n", c.name));
+    plan.expects.iter().for_each(|c| out += &format!("  expect: {}\n", c.name));
     out
 }

@@ -1,18 +1,19 @@
-//! `mglru trace info` and `mglru trace replay`.
+//! `mglru trace`: what reads traces here, what writes them in `write`.
+
+mod write;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use mglru_workload::trace::{
-    Format as TraceFormat, Summary, TraceError, TraceFile, View, trace_name,
-};
+use mglru_workload::trace::{Format as TraceFormat, Summary, TraceFile, View, trace_name};
 
 use super::Answer;
 use crate::error::{Error, did_you_mean};
-use crate::flat::Policy;
+use crate::flat::{Policy, SLICES};
 use crate::policy;
 use crate::render;
-use crate::trace_cmd::{self, Capacity, ReplayReport, ReplayRequest, TraceInfo};
+use crate::store;
+use crate::trace_cmd::{self, Capacity, Curve, ReplayReport, ReplayRequest, TraceInfo};
 use crate::trace_machine;
 use crate::variant::Variant;
 
@@ -26,6 +27,14 @@ Examples:
   mglru trace replay t.lis.zst --policy lru,min --size 1%,10%
   mglru trace replay t.lis.zst --policy sieve,before,after --size 64MiB --format json";
 
+const MRC: &str = "\
+Examples:
+  mglru trace mrc t.lis.zst                          LRU at every size, in one pass
+  mglru trace mrc t.lis.zst --policy min,after --size 1%,5%,20%
+  mglru trace mrc huge.csv.zst --sample 1% --picture curve.html
+
+A size is enough when misses beyond each page's first use stay under 1 % of the requests.";
+
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Count a trace's requests and distinct pages
@@ -34,6 +43,45 @@ pub(super) enum Command {
     /// Replay a trace under policies and sizes
     #[command(after_help = REPLAY)]
     Replay(ReplayArgs),
+    /// Tell the share of requests that miss at every size, and which size is enough
+    #[command(after_help = MRC)]
+    Mrc(MrcArgs),
+    /// Write a trace in the compact format, or as text
+    #[command(after_help = write::CONVERT)]
+    Convert(write::ConvertArgs),
+    /// Write what another program recorded, or a published trace, in the compact format
+    #[command(after_help = write::IMPORT)]
+    Import(write::ImportArgs),
+    /// Write a compact trace with other page numbers and coarse times, to show to others
+    #[command(after_help = write::ANONYMIZE)]
+    Anonymize(write::AnonymizeArgs),
+}
+
+#[derive(clap::Args)]
+pub(super) struct MrcArgs {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Also these policies, at the sizes asked for: min as a bound, or a variant such as after
+    /// (comma-separated)
+    #[arg(long = "policy", value_name = "P", value_delimiter = ',', value_parser = policy)]
+    policies: Vec<Which>,
+    /// Sizes: pages (4096), bytes (64MiB) or a share of the distinct pages (1%)
+    /// [default: 48 from a thousandth of the pages to all of them; for other policies 1%,5%,20%]
+    #[arg(long = "size", value_name = "S", value_delimiter = ',')]
+    sizes: Vec<Capacity>,
+    /// Count this share of the pages in each of eight samples (at most 12.5%), with a 95 %
+    /// interval, in place of all
+    #[arg(long, value_name = "SHARE", value_parser = sample)]
+    sample: Option<u64>,
+    /// Draw the curve on a page of its own
+    #[arg(long, value_name = "FILE.html")]
+    picture: Option<PathBuf>,
+    /// Count every page of a request by itself, as a page cache does
+    #[arg(long)]
+    pages: bool,
+    /// Seed of random replacement
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(clap::Args)]
@@ -102,15 +150,16 @@ pub(super) fn run(command: &Command) -> Answer {
             let report = args.replay()?;
             Ok((args.trace.render(&report, replay_table), 0))
         }
-    }
-}
-
-impl From<TraceError> for Error {
-    fn from(error: TraceError) -> Self {
-        Self::Request(match error.doubts_format() {
-            true => format!("{error}; --trace-format NAME chooses"),
-            false => error.to_string(),
-        })
+        Command::Mrc(args) => {
+            let curve = args.curve()?;
+            if let Some(file) = &args.picture {
+                store::replace(file, &render::mrc_page(&curve))?;
+            }
+            Ok((args.trace.render(&curve, render::mrc_table), 0))
+        }
+        Command::Convert(args) => Ok((args.run()?, 0)),
+        Command::Import(args) => Ok((args.run()?, 0)),
+        Command::Anonymize(args) => Ok((args.run()?, 0)),
     }
 }
 
@@ -130,22 +179,63 @@ impl TraceArgs {
     }
 }
 
+impl MrcArgs {
+    fn curve(&self) -> Result<Curve, Error> {
+        let asked = Replayed { policies: &self.policies, sizes: &self.sizes, seed: self.seed };
+        let request = asked.request(&self.trace, self.pages)?;
+        let mut curve = trace_cmd::curve(&request, self.sample)?;
+        if !self.policies.is_empty() {
+            let few = ["1%", "5%", "20%"].map(|size| size.parse().expect("a size"));
+            let sizes = if self.sizes.is_empty() { &few[..] } else { &self.sizes };
+            let asked = Replayed { sizes, ..asked };
+            curve.others = asked.replay(&asked.request(&self.trace, self.pages)?)?.results;
+        }
+        Ok(curve)
+    }
+}
+
+/// Reads a share such as 1% or 0.01 as "one page in so many".
+fn sample(text: &str) -> Result<u64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    let most = 1.0 / SLICES as f64;
+    match share {
+        Ok(share) if (1e-9..=most).contains(&share) => Ok((1.0 / share).round() as u64),
+        _ => Err("expected a share of the pages up to 12.5%, such as 1% or 0.001".to_string()),
+    }
+}
+
 impl ReplayArgs {
-    /// Results by policy, then by size, in the order asked for.
     fn replay(&self) -> Result<ReplayReport, Error> {
-        let request = self.request()?;
+        let asked = Replayed { policies: &self.policies, sizes: &self.sizes, seed: self.seed };
+        asked.replay(&asked.request(&self.trace, self.pages)?)
+    }
+}
+
+/// Policies to replay a trace under, and sizes.
+struct Replayed<'a> {
+    policies: &'a [Which],
+    sizes: &'a [Capacity],
+    seed: u64,
+}
+
+impl Replayed<'_> {
+    /// Replays by policy, then by size, in the order asked for.
+    fn replay(&self, request: &ReplayRequest) -> Result<ReplayReport, Error> {
         let mut report = match request.policies.is_empty() {
-            false => trace_cmd::replay(&request)?,
-            true => counted(&request)?,
+            false => trace_cmd::replay(request)?,
+            true => counted(request)?,
         };
         let mut flat = std::mem::take(&mut report.results).into_iter();
-        for which in &self.policies {
-            for size in &self.sizes {
+        for which in self.policies {
+            for size in self.sizes {
                 let found = match which {
                     Which::Flat(_) => flat.next().expect("one result per policy and size"),
                     Which::Machine(variant) => {
                         let pages = size.pages(report.unique as u32);
-                        let found = trace_machine::replay(&request, variant, pages);
+                        let found = trace_machine::replay(request, variant, pages);
                         found.map_err(Error::Request)?
                     }
                 };
@@ -155,17 +245,17 @@ impl ReplayArgs {
         Ok(report)
     }
 
-    fn request(&self) -> Result<ReplayRequest, Error> {
+    fn request(&self, trace: &TraceArgs, pages: bool) -> Result<ReplayRequest, Error> {
         let flat = |which: &Which| match which {
             Which::Flat(policy) => Some(*policy),
             Which::Machine(_) => None,
         };
         Ok(ReplayRequest {
-            file: TraceFile::open(self.trace.path())?,
-            format: self.trace.trace_format,
-            view: if self.pages { View::Pages } else { View::Requests },
+            file: TraceFile::open(trace.path())?,
+            format: trace.trace_format,
+            view: if pages { View::Pages } else { View::Requests },
             policies: self.policies.iter().filter_map(flat).collect(),
-            sizes: self.sizes.clone(),
+            sizes: self.sizes.to_vec(),
             seed: self.seed,
         })
     }
@@ -222,6 +312,14 @@ fn replay_table(report: &ReplayReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_is_a_share_of_the_pages() {
+        assert_eq!((sample("1%"), sample("0.001"), sample("12.5%")), (Ok(100), Ok(1000), Ok(8)));
+        for wrong in ["0", "13%", "x", "-1%", "NaN", "100"] {
+            assert!(sample(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn unknown_policies_list_near_names() {

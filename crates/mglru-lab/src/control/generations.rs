@@ -10,7 +10,7 @@ use crate::stats;
 /// Key of a record's own figures that holds the texts, one a step.
 pub const TEXTS: &str = "lru_gen";
 
-/// What the steps of a job came to.
+/// Holds the results of a job's steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Windows {
     /// The job.

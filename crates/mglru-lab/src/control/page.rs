@@ -1,8 +1,9 @@
 //! Verdicts as the page `docs/fidelity.md`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::bounds;
 use super::causes::{PROGRAMS, RULES, cause};
 use super::replay::on_off;
 use super::report::{Release, Report};
@@ -16,7 +17,7 @@ const NOTEWORTHY: f64 = 0.15;
 const HEAD: &str = "\
 # How far is the model from the real kernel?
 
-Written by `mglru control --format markdown`; do not edit. Jobs measured on several versions of
+Written by `mglru validate --format markdown`; do not edit. Jobs measured on several versions of
 Linux (`truth/`) are replayed page by page in the model, each under the rules of its version
 (multi-gen LRU on) and under the same with `lru=classic` (off). Counts are those of the whole job;
 `reads` are pages read from devices. An error is (model − kernel) / max(kernel, 64 pages). `all`
@@ -27,7 +28,7 @@ dropped: refaults are not misses there, and reads and major faults count first.
 
 /// Writes the page.
 pub fn markdown(report: &Report) -> String {
-    let mut out = HEAD.to_string() + &overview(report) + &rules();
+    let mut out = HEAD.to_string() + &overview(report) + &kept(report) + &rules();
     for release in &report.releases {
         out += &section(release);
     }
@@ -49,9 +50,6 @@ fn overview(report: &Report) -> String {
                 writeln!(out, "| {} | `{rules}` | {} | {cells} |", release.version, on_off(lru));
         }
     }
-    let lacking = report.releases.iter().filter_map(|r| version::lacks(&r.version));
-    let lacking: BTreeSet<&str> = lacking.collect();
-    lacking.iter().for_each(|lacks| out += &format!("\n{lacks}.\n"));
     out + "\n"
 }
 
@@ -62,7 +60,16 @@ fn cells(summary: Option<&Summary>) -> String {
     })
 }
 
-/// What the comparison taught the model.
+/// What the model must keep to, and whether it does.
+fn kept(report: &Report) -> String {
+    let bounds = bounds::text(&report.bounds, &report.steps);
+    format!(
+        "## Bounds\n\nErrors of reads and major faults. `mglru validate` ends with status 0 only \
+             where these hold.\n\n{bounds}\n"
+    )
+}
+
+/// Lists the rules that the comparison taught the model.
 fn rules() -> String {
     let rules: String = RULES.iter().map(|rule| format!("- {rule}\n")).collect();
     format!("## Rules found by comparing\n\n{rules}\n")

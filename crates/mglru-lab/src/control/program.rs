@@ -27,7 +27,7 @@ const BY: [&str; 3] = ["kswapd", "direct", "proactive"];
 /// Named figures of an outcome.
 pub type Figures = BTreeMap<&'static str, f64>;
 
-/// What a run did.
+/// Names the kind of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Program {
     /// Equal groups used at random, and requests for their memory.
@@ -45,7 +45,7 @@ pub enum Program {
     Mixed(IndexMap<String, String>),
 }
 
-/// What a writer writes to.
+/// Names the target of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// Writes take so long, ns.
@@ -60,7 +60,7 @@ impl Program {
     /// Reads a record's command.
     ///
     /// # Errors
-    /// What in it is not known.
+    /// Returns the part of it that is not known.
     pub fn of(run: &Run) -> Result<Self, String> {
         let words: Vec<&str> = run.cmd.split_whitespace().collect();
         let given = || words.iter().filter_map(|w| w.split_once('='));

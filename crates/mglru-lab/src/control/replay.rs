@@ -38,8 +38,8 @@ const CLASSIC: &str = "+lru=classic";
 pub(super) const STAT_FLUSH_MS: u32 = 2_000;
 /// Pages a processor charges in advance.
 pub(super) const CHARGE_BATCH: u32 = 64;
-/// What the measured process had charged besides page tables and page-cache nodes (slab objects of
-/// its own): every record's `end.kernel` holds two to four such pages.
+/// Pages that the measured process had charged besides page tables and page-cache nodes (slab
+/// objects of its own): every record's `end.kernel` holds two to four such pages.
 const OWN_KERNEL_PAGES: u64 = 3;
 
 /// Holds all measured runs of the same kernel, job, seed and LRU: repetitions of one thing.
@@ -67,7 +67,7 @@ impl Measured {
         Variant::parse(&format!("{rules}{}", if self.mglru { "" } else { CLASSIC }))
     }
 
-    /// What was run when it was no job.
+    /// Returns the program that was run when it was no job.
     pub fn program(&self) -> Option<Result<Program, String>> {
         let run = &self.runs[0];
         run.spec.is_empty().then(|| Program::of(run))
@@ -151,13 +151,13 @@ fn texts(found: &mglru_sim::Outcome) -> Vec<Json> {
     ends.chain([&found.groups]).map(of).collect()
 }
 
-/// What can be replayed, and what cannot, by reason.
+/// Holds the jobs that can be replayed, and those that cannot, by reason.
 pub struct Prepared {
     /// The runs of the model.
     pub experiment: Experiment,
-    /// What each of them is compared with, in the same order.
+    /// Measurement that each of them is compared with, in the same order.
     pub jobs: Vec<Measured>,
-    /// What is left out, each with its reason.
+    /// Measurements left out, each with its reason.
     pub left_out: Vec<(Measured, String)>,
 }
 
@@ -186,7 +186,7 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
     Prepared { experiment, jobs, left_out }
 }
 
-/// What runs in the model under which variant, and everything about it as text.
+/// Prepares a job for the model: its variant, the job, and everything about it as text.
 fn ready(measured: &Measured) -> Result<(Variant, Arc<dyn Job>, String), String> {
     let variant = measured.policy()?;
     let Some(program) = measured.program() else {
@@ -378,7 +378,7 @@ mod tests {
         let prepared = prepare(measured(runs));
         let runs = &prepared.experiment.runs;
         let names: Vec<&str> = runs.iter().map(|run| run.variant.name.as_str()).collect();
-        let rules = ["k6.12", "before", "after", "after"];
+        let rules = ["k6.12", "k7.1", "k7.2", "k7.3"];
         let want = rules.map(|rules| [rules.to_string(), format!("{rules}+lru=classic")]);
         assert_eq!(names, want.concat());
         let keys: IndexSet<_> = runs.iter().map(|run| (&run.variant.name, &run.point)).collect();

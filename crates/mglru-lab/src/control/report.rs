@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::answers::{Answer, Moved};
+use super::bounds::{self, Bound};
 use super::generations::Windows;
 use super::replay::{Measured, Prepared};
 use super::verdict::{Compared, Direction, Summary, Verdicts, summaries};
@@ -27,6 +28,10 @@ pub struct Release {
 pub struct Report {
     /// Holds the versions.
     pub releases: Vec<Release>,
+    /// Says whether errors are within bounds.
+    pub bounds: Vec<Bound>,
+    /// Says what each release changes.
+    pub steps: Vec<bounds::Moved>,
 }
 
 /// Sums up, by counter, the runs with the multi-gen LRU on and off.
@@ -49,6 +54,8 @@ struct Document<'a> {
     runs: Vec<&'a Compared>,
     summary: BTreeMap<String, Summary>,
     versions: BTreeMap<&'a str, Lrus>,
+    bounds: &'a [Bound],
+    steps: &'a [bounds::Moved],
     directions: Vec<Of<'a, Direction>>,
     answers: Vec<Of<'a, Answer>>,
     moved: Vec<Of<'a, Moved>>,
@@ -65,12 +72,21 @@ impl Report {
         versions.sort();
         versions.dedup();
         let releases = versions.into_iter().map(|(_, v)| Release::new(v, prepared, records));
-        Self { releases: releases.collect() }
+        Self::of(releases.collect())
     }
 
-    /// Tells whether the model moves a counter the wrong way.
+    /// Judges versions together.
+    pub fn of(mut releases: Vec<Release>) -> Self {
+        bounds::leave_out_chance(&mut releases);
+        let (bounds, steps) = (bounds::bounds(&releases), bounds::moved(&releases));
+        Self { releases, bounds, steps }
+    }
+
+    /// Tells whether the model moves a counter the wrong way, or is out of bounds.
     pub fn is_wrong(&self) -> bool {
-        self.releases.iter().any(|release| release.verdicts.wrong().next().is_some())
+        let out = self.bounds.iter().any(|bound| !bound.holds);
+        let back = self.steps.iter().any(|step| !step.right);
+        out || back || self.releases.iter().any(|r| r.verdicts.wrong().next().is_some())
     }
 
     /// Writes one JSON document.
@@ -85,6 +101,8 @@ impl Report {
         Document {
             summary: summaries(runs.iter().copied()),
             versions: all().map(|(version, verdicts)| (version, lrus(verdicts))).collect(),
+            bounds: &self.bounds,
+            steps: &self.steps,
             directions: self.each(|v| &v.directions),
             answers: self.each(|v| &v.answers),
             moved: self.each(|v| &v.moved),
@@ -116,7 +134,7 @@ impl Release {
         Self { rules, verdicts: Verdicts::new(&jobs, &records, &left_out), version }
     }
 
-    /// Titles the version: `Linux 7.1.13 in the model as before`.
+    /// Titles the version: `Linux 7.1.13 in the model as k7.1`.
     pub fn title(&self) -> String {
         match self.rules {
             Some(rules) => format!("Linux {} in the model as {rules}", self.version),
@@ -187,8 +205,8 @@ mod tests {
         let titles: Vec<&str> = told.lines().filter(|line| line.starts_with("Linux ")).collect();
         let want = [
             "Linux 5.4.1: not in the model",
-            "Linux 7.1.13 in the model as before",
-            "Linux 7.2.12 in the model as after",
+            "Linux 7.1.13 in the model as k7.1",
+            "Linux 7.2.12 in the model as k7.2",
         ];
         assert_eq!(titles, want);
         assert!(told.contains("no variant of the model has the rules of Linux 5.4.1: x.loop"));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::bounds;
 use super::generations::Windows;
 use super::replay::on_off;
 use super::report::{Release, Report};
 use super::verdict::{Compared, Summary, Verdicts};
-use super::version;
 use crate::render::number;
 
 /// Rows of the list of worst cases.
@@ -15,15 +15,14 @@ const WORST: usize = 20;
 
 /// A table for people: one a version.
 pub fn table(report: &Report) -> String {
-    report.releases.iter().map(|release| version_table(release) + "\n").collect()
+    let versions: String = report.releases.iter().map(|r| version_table(r) + "\n").collect();
+    let bounds = bounds::text(&report.bounds, &report.steps);
+    format!("{versions}reads and major faults\n{bounds}\n")
 }
 
 fn version_table(release: &Release) -> String {
     let verdicts = &release.verdicts;
     let mut out = release.title() + "\n";
-    if let Some(lacks) = version::lacks(&release.version) {
-        let _ = writeln!(out, "{lacks}");
-    }
     if verdicts.runs.is_empty() {
         return out + &programs(verdicts) + &left_out(verdicts);
     }

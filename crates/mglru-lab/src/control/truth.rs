@@ -1,4 +1,4 @@
-//! What was measured on a real kernel: one run a line of JSON.
+//! Reads measurements of a real kernel: one run a line of JSON.
 
 use std::collections::BTreeMap;
 
@@ -41,19 +41,19 @@ pub struct Run {
     /// Settings made before the job.
     #[serde(default)]
     pub pre: String,
-    /// What ran instead of a job.
+    /// Program that ran instead of a job.
     #[serde(default)]
     pub cmd: String,
-    /// What each step of the job came to.
+    /// Result of each step of the job.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// What requests for groups' memory came to.
+    /// Result of requests for groups' memory.
     #[serde(default)]
     pub fair: Option<Fair>,
-    /// What a program came to.
+    /// Result of a program.
     #[serde(default)]
     pub run: Option<Whole>,
-    /// What readers beside rounds of memory came to.
+    /// Result of readers beside rounds of memory.
     #[serde(default)]
     pub mixoom: Option<Whole>,
 }
@@ -70,7 +70,7 @@ pub struct Fair {
     pub vm: IndexMap<String, u64>,
 }
 
-/// What reclaim did to a group.
+/// Holds a group's reclaim counters.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[allow(missing_docs)]
 pub struct Reclaimed {
@@ -106,7 +106,7 @@ impl Whole {
     }
 }
 
-/// What was measured of one step.
+/// Holds the measurement of one step.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Step {
     /// Operations; commands have none.

@@ -12,7 +12,7 @@ use super::replay::Measured;
 use crate::record::Record;
 
 /// Counts below this are told apart no better than this: reclaim isolates 64 pages at a time.
-const RESOLUTION: f64 = 64.0;
+pub(super) const RESOLUTION: f64 = 64.0;
 /// Share of a count by which switching the LRU must change it for the direction to be judged:
 /// repetitions of one run differ by up to 3 %.
 pub(super) const LEAST_CHANGE: f64 = 0.03;
@@ -49,7 +49,7 @@ pub struct Summary {
     pub n: usize,
 }
 
-/// What switching the LRU on does to a counter of a job.
+/// Holds the effect of switching the LRU on upon a counter of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
     /// The job.
@@ -75,7 +75,7 @@ pub struct Verdicts {
     pub directions: Vec<Direction>,
     /// Outcomes of runs that are no jobs.
     pub answers: Vec<Answer>,
-    /// What switching the LRU does to them.
+    /// Effect of switching the LRU on them.
     pub moved: Vec<Moved>,
     /// Generations after the steps of each job.
     pub windows: Vec<Windows>,
@@ -179,7 +179,7 @@ pub fn summaries<'a>(runs: impl Iterator<Item = &'a Compared>) -> BTreeMap<Strin
 }
 
 /// Quantiles by nearest rank.
-fn summary(mut errors: Vec<f64>) -> Summary {
+pub(super) fn summary(mut errors: Vec<f64>) -> Summary {
     errors.sort_by(f64::total_cmp);
     let n = errors.len();
     let rank = |share: f64| errors[((share * n as f64).ceil() as usize).clamp(1, n) - 1];

@@ -28,20 +28,12 @@ pub fn rules(version: &str) -> Result<&'static str, String> {
     let (major, minor) = (numbers[0], numbers.get(1).copied().unwrap_or(0));
     match (major, minor) {
         (6, 12) => Ok("k6.12"),
-        (6, 14..) | (7, 0 | 1) => Ok("before"),
-        (7, 2 | 3) => Ok("after"),
+        (6, 14..) | (7, 0) => Ok("before"),
+        (7, 1) => Ok("k7.1"),
+        (7, 2) => Ok("k7.2"),
+        (7, 3) => Ok("k7.3"),
         _ if version.is_empty() => Err("its record names no kernel".to_string()),
         _ => Err(format!("no variant of the model has the rules of Linux {version}")),
-    }
-}
-
-/// Says which rules of a version the variant that replays it lacks.
-pub fn lacks(version: &str) -> Option<&'static str> {
-    match numbers(version)[..] {
-        [7, 2 | 3, ..] => Some(
-            "`after` is 7.1 and the series of 2026; 7.2 and 7.3 have more rules, no variant yet",
-        ),
-        _ => None,
     }
 }
 
@@ -69,9 +61,10 @@ mod tests {
         for (version, want) in [
             ("6.12.117", "k6.12"),
             ("6.18.5", "before"),
-            ("7.1.13", "before"),
-            ("7.2.12", "after"),
-            ("7.3.4", "after"),
+            ("7.0.2", "before"),
+            ("7.1.13", "k7.1"),
+            ("7.2.12", "k7.2"),
+            ("7.3.4", "k7.3"),
         ] {
             assert_eq!(rules(version), Ok(want), "{version}");
         }
@@ -79,7 +72,6 @@ mod tests {
         let unknown = "no variant of the model has the rules of Linux 5.10.1";
         assert_eq!(rules("5.10.1").unwrap_err(), unknown);
         assert!(rules("6.1").is_err() && rules("7.4").is_err());
-        assert!(lacks("7.3.4").is_some() && lacks("7.1.13").is_none());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What of a state is compared: levels and counters of all the workload's groups together.
+//! Chooses the parts of a state that are compared: levels and counters of all the workload's groups
+//! together.
 
 use mglru_guest::kernel_text::{generations, value};
 use mglru_guest::report::Snapshot;
@@ -13,22 +14,33 @@ pub struct Field {
     pub about: &'static str,
     /// It goes up and down; others only grow, from what the boot left.
     pub is_level: bool,
+    /// Size of a page in its unit.
+    pub page: u64,
 }
 
 const fn counter(name: &'static str, about: &'static str) -> Field {
-    Field { name, about, is_level: false }
+    Field { name, about, is_level: false, page: 1 }
 }
 
 const fn level(name: &'static str, about: &'static str) -> Field {
-    Field { name, about, is_level: true }
+    Field { name, about, is_level: true, page: 1 }
 }
+
+impl Field {
+    const fn of(self, page: u64) -> Self {
+        Self { page, ..self }
+    }
+}
+
+const KIB: u64 = 4;
+const BYTES: u64 = 4096;
 
 /// Every field, in the order in which a table shows those that part at the same access.
 pub const FIELDS: [Field; 16] = [
     level("resident", "pages of the workload's files that are cached"),
     counter("pgmajfault", "faults that read"),
-    counter("pgpgin", "KiB read from disks, by the whole machine"),
-    counter("pgpgout", "KiB written to disks, by the whole machine"),
+    counter("pgpgin", "KiB read from disks, by the whole machine").of(KIB),
+    counter("pgpgout", "KiB written to disks, by the whole machine").of(KIB),
     counter("pgsteal", "pages reclaimed"),
     counter("pgscan", "pages scanned"),
     counter("refault_file", "file pages that came back soon (workingset_refault_file)"),
@@ -36,9 +48,9 @@ pub const FIELDS: [Field; 16] = [
     counter("activate", "refaults taken for active at once (workingset_activate_*)"),
     counter("nodereclaim", "shadow nodes dropped (workingset_nodereclaim)"),
     counter("pgactivate", "pages activated"),
-    level("file", "bytes of page cache"),
-    level("anon", "bytes of anonymous memory"),
-    level("active_file", "bytes of active page cache: the two youngest generations"),
+    level("file", "bytes of page cache").of(BYTES),
+    level("anon", "bytes of anonymous memory").of(BYTES),
+    level("active_file", "bytes of active page cache: the two youngest generations").of(BYTES),
     counter("newest", "sequence number of the youngest generation"),
     level("oldest_file", "file pages of the oldest generation"),
 ];

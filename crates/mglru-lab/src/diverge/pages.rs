@@ -1,6 +1,40 @@
 //! Which pages of files are cached on one side alone.
 
+use std::str::FromStr;
+
 use serde::Serialize;
+
+/// Names pages of a file by their numbers, first and last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pages {
+    file: usize,
+    first: usize,
+    last: usize,
+}
+
+impl FromStr for Pages {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse::<usize>().ok();
+        let read = || {
+            let (file, pages) = text.split_once(':')?;
+            let (first, last) = pages.split_once('-')?;
+            Some(Self { file: number(file)?, first: number(first)?, last: number(last)? })
+        };
+        let pages = read().filter(|pages| pages.first <= pages.last);
+        pages.ok_or_else(|| "want FILE:FIRST-LAST, such as 0:0-4095".to_string())
+    }
+}
+
+impl Pages {
+    /// Counts how many of them are set in the bitmaps of all files.
+    pub fn cached(self, files: &[String]) -> u64 {
+        let bits = files.get(self.file).map_or_else(Vec::new, |file| bits(file));
+        let range = bits.iter().skip(self.first).take(self.last - self.first + 1);
+        range.filter(|bit| **bit).count() as u64
+    }
+}
 
 /// Pages of a file on one side alone, as ranges from first to last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -11,7 +45,7 @@ pub struct Alone {
     pub ranges: [Vec<(u64, u64)>; 2],
 }
 
-/// What differs between the bitmaps of both sides, a file each.
+/// Lists the differences between the bitmaps of both sides, a file each.
 pub fn alone(sides: [&[String]; 2]) -> Vec<Alone> {
     let files = sides[0].iter().zip(sides[1]).enumerate();
     let compared = files.map(|(file, (a, b))| {
@@ -45,6 +79,17 @@ fn ranges(pages: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_named_are_counted_and_others_are_not() {
+        // Pages 0, 1 and 4 to 7 of the second file.
+        let files = ["f".to_string(), "3f".to_string()];
+        let cached = |text: &str| text.parse::<Pages>().map(|pages| pages.cached(&files));
+        assert_eq!((cached("1:1-5"), cached("0:0-9"), cached("2:0-9")), (Ok(3), Ok(4), Ok(0)));
+        for text in ["1", "1:5", "1:5-4", "a:1-2", "1:-1-2"] {
+            assert!(cached(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn pages_of_one_side_alone_are_ranges() {

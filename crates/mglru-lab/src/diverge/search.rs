@@ -7,7 +7,8 @@ use mglru_guest::report::Step;
 use serde::Serialize;
 
 use super::fields::{Values, values};
-use super::pages::{Alone, alone};
+use super::pages::{Alone, Pages, alone};
+use super::tolerance::Tolerance;
 use super::window::{Parting, Series};
 use crate::backend::Stepping;
 
@@ -34,8 +35,10 @@ pub struct Request<'a> {
     pub seed: u64,
     /// Fields that decide; empty: [`DECISIVE`].
     pub on: Vec<String>,
+    /// Pages that `resident` counts; none: all of all files.
+    pub pages: Option<Pages>,
     /// Differences up to this do not count.
-    pub tolerance: u64,
+    pub tolerance: Tolerance,
     /// Files of what the two kernels say.
     pub consoles: [&'a Path; 2],
 }
@@ -81,12 +84,13 @@ pub fn find(request: &Request, progress: &dyn Fn(u32, u64, u64)) -> Result<Found
         every: FIRST,
         doubled_after: DOUBLED_AFTER,
         closely: false,
+        pages: request.pages.is_some(),
     };
     progress(1, 0, u64::MAX);
     let steps = pass(request, first)?;
     let starts = starts(&steps)?;
     let series = series(&steps, &starts);
-    let partings = series.partings(request.tolerance);
+    let partings = partings(&series, request);
     let mut found = Found {
         accesses: series.accesses.last().copied().unwrap_or(0),
         passes: 1,
@@ -105,7 +109,13 @@ type Both = [Vec<Step>; 2];
 fn pass(request: &Request, steps: Steps) -> Result<Both, String> {
     let run = |side: usize| request.jobs[side].step(request.seed, steps, request.consoles[side]);
     let (a, b) = rayon::join(|| run(0), || run(1));
-    Ok([a?, b?])
+    let mut both = [a?, b?];
+    if let Some(pages) = request.pages {
+        for step in both.iter_mut().flatten() {
+            step.at.resident = vec![pages.cached(&step.pages)];
+        }
+    }
+    Ok(both)
 }
 
 /// Counters count from the first stop of the first pass: what a boot leaves is no part of it.
@@ -119,6 +129,13 @@ fn starts(steps: &Both) -> Result<[Values; 2], String> {
 
 fn series(steps: &Both, starts: &[Values; 2]) -> Series {
     Series::new([&steps[0], &steps[1]], [&starts[0], &starts[1]])
+}
+
+/// Leaves out what a side cannot tell.
+fn partings(series: &Series, request: &Request) -> Vec<Parting> {
+    let mut found = series.partings(request.tolerance);
+    found.retain(|parting| request.jobs.iter().all(|job| !job.lacks().contains(&parting.field)));
+    found
 }
 
 fn decisive(partings: &[Parting], request: &Request) -> Option<Parting> {
@@ -142,10 +159,11 @@ fn narrow(
         let every = if to - from <= CLOSE { 1 } else { (to - from).div_ceil(STOPS) };
         found.passes += 1;
         progress(found.passes, from, to);
-        let window = Steps { from, to, every, doubled_after: 0, closely: is_close };
+        let pages = request.pages.is_some();
+        let window = Steps { from, to, every, doubled_after: 0, closely: is_close, pages };
         let steps = pass(request, window)?;
         let series = series(&steps, starts);
-        let partings = series.partings(request.tolerance);
+        let partings = partings(&series, request);
         let same = partings.into_iter().find(|found| found.field == parting.field);
         // Stops take time: the sides may come to differ one window later than before.
         parting = same.unwrap_or(parting);

@@ -1,5 +1,6 @@
 use std::sync::Mutex;
 
+use mglru_guest::order::Until;
 use mglru_guest::report::{GroupState, Snapshot};
 
 use super::*;
@@ -34,12 +35,24 @@ impl Stepping for Side {
         }
         Ok(stops)
     }
+
+    fn stop(
+        &self,
+        _: u64,
+        _: &Until,
+        _: &Path,
+        _: Option<(u16, crate::backend::Announce)>,
+    ) -> Result<Step, String> {
+        Err("the search makes steps".to_string())
+    }
 }
 
 fn searched(a: &Side, b: &Side, tolerance: u64) -> Found {
     let nowhere = Path::new("");
     let on = Vec::new();
-    let request = Request { jobs: [a, b], seed: 1, on, tolerance, consoles: [nowhere, nowhere] };
+    let consoles = [nowhere, nowhere];
+    let tolerance = Tolerance::Exact(tolerance);
+    let request = Request { jobs: [a, b], seed: 1, on, pages: None, tolerance, consoles };
     find(&request, &|_, _, _| {}).unwrap()
 }
 
@@ -72,7 +85,8 @@ fn a_run_too_short_for_a_stop_is_refused() {
         jobs: [&short, &short],
         seed: 1,
         on: Vec::new(),
-        tolerance: 0,
+        pages: None,
+        tolerance: Tolerance::Exact(0),
         consoles: [nowhere, nowhere],
     };
     let told = find(&request, &|_, _, _| {}).unwrap_err();

@@ -4,6 +4,7 @@ use mglru_guest::report::Step;
 use serde::Serialize;
 
 use super::fields::{FIELDS, Values, since, values};
+use super::tolerance::Tolerance;
 
 /// The states of both sides at the same stops.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -23,7 +24,7 @@ pub struct Parting {
     pub equal_at: u64,
     /// The first stop at which the sides differ.
     pub unequal_at: u64,
-    /// What each side has there.
+    /// Value of each side there.
     pub values: [u64; 2],
 }
 
@@ -41,16 +42,16 @@ impl Series {
     }
 
     /// The first stop at which each field differs by more than `tolerance`, earliest first.
-    pub fn partings(&self, tolerance: u64) -> Vec<Parting> {
+    pub fn partings(&self, tolerance: Tolerance) -> Vec<Parting> {
         let mut found: Vec<Parting> =
             (0..FIELDS.len()).filter_map(|field| self.parting(field, tolerance)).collect();
         found.sort_by_key(|parting| parting.unequal_at);
         found
     }
 
-    fn parting(&self, field: usize, tolerance: u64) -> Option<Parting> {
+    fn parting(&self, field: usize, tolerance: Tolerance) -> Option<Parting> {
         let at = |stop: usize| [0, 1].map(|side: usize| self.sides[side][stop][field]);
-        let differs = |stop: &usize| at(*stop)[0].abs_diff(at(*stop)[1]) > tolerance;
+        let differs = |stop: &usize| tolerance.is_exceeded(&FIELDS[field], at(*stop));
         let stop = (0..self.accesses.len()).find(differs)?;
         Some(Parting {
             field: FIELDS[field].name,
@@ -78,7 +79,7 @@ mod tests {
     #[test]
     fn a_field_parts_at_the_first_stop_beyond_the_tolerance() {
         let series = series([&[1, 5, 9], &[1, 6, 12]]);
-        let parting = |tolerance| series.partings(tolerance).first().copied();
+        let parting = |tolerance| series.partings(Tolerance::Exact(tolerance)).first().copied();
         let exact = parting(0).unwrap();
         assert_eq!((exact.field, exact.equal_at, exact.unequal_at), ("pgscan", 10, 20));
         assert_eq!(parting(1).unwrap().values, [9, 12]);

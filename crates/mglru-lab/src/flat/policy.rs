@@ -58,7 +58,7 @@ impl Policy {
         }
     }
 
-    /// What it is, for lists.
+    /// Describes the policy in one line, for lists.
     pub fn about(self) -> &'static str {
         match self {
             Policy::Lru => "least recently used",

@@ -21,7 +21,7 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// What a replay counts; misses in the order of the runs.
+/// Counts of a replay; misses stand in the order of the runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Requests of the trace.

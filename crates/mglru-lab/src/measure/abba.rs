@@ -18,7 +18,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one figure.
+    /// Needs at least one figure.
     pub fn of(figures: &[f64]) -> Self {
         let mut sorted = figures.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);

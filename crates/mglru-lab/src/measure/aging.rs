@@ -1,5 +1,5 @@
-//! What looking for used pages costs: a 1 GiB arena of which a quarter is used all the time, aged
-//! as often as monitors of working sets do it.
+//! Measures how much looking for used pages costs: a 1 GiB arena of which a quarter is used all the
+//! time, aged as often as monitors of working sets do it.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -37,7 +37,7 @@ fn with(settings: &Settings, threads: usize) -> Result<Finding, Error> {
 /// The most that was in memory at a time, bytes.
 fn peak(settings: &Settings, threads: usize) -> Result<usize, Error> {
     let before = private();
-    // What hardly packs cannot stay in memory.
+    // Pages that hardly compress cannot stay in memory.
     let swap = SwapOptions::in_memory(MAX as u64 / 4).with_file_in(&settings.dir, 1 << 30);
     let pager = PagerOptions::new().memory_max(MAX as u64).swap(swap);
     let pager = pager.open().map_err(failed("budget"))?;

@@ -1,5 +1,5 @@
-//! What a fault costs beside the least it can cost with a thread that answers it: first stores to
-//! pages while there is room.
+//! Measures how much a fault costs beside the least it can cost with a thread that answers it:
+//! first stores to pages while there is room.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

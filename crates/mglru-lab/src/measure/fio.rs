@@ -2,7 +2,7 @@
 //! either fault engine, all in a group of the kernel of one size, caches cold. fio gives no system
 //! call the memory it maps, so that its threads may serve their own faults.
 //!
-//! What programs read of themselves is charged to the group that reads it first. Beside a pager
+//! The kernel charges a program's own pages to the group that reads them first. Beside a pager
 //! nothing else in the group can go, and the kernel would take the very code that runs: so each
 //! side runs once outside the group before it is measured (what lies unused for a minute a host may
 //! have dropped meanwhile).
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::kernel_group::KernelGroup;
 use super::{Finding, MIB, Numbers, Section, Settings, Target, abba, progress};
+use crate::carried;
 use crate::error::Error;
 
 /// The file, the pager's budget, and the group: the budget and what fio takes itself.
@@ -69,7 +70,7 @@ struct Job<'a> {
     law: &'static str,
 }
 
-/// What fio says: operations per second, and the time that one in a thousand exceeds, µs.
+/// Holds fio's result: operations per second, and the time that one in a thousand exceeds, µs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
     rate: f64,
@@ -119,7 +120,7 @@ impl Job<'_> {
         let (text, notes) =
             [&done.stdout, &done.stderr].map(|out| String::from_utf8_lossy(out)).into();
         let figures = said(&text, self.rw.trim_start_matches("rand"));
-        // What the kernel served under either name would be compared with itself.
+        // A run that the kernel served under either name would be compared with itself.
         figures
             .filter(|_| !notes.contains(LEFT))
             .ok_or_else(|| Error::Request(format!("fio gave no figures: {}", notes.trim())))
@@ -139,11 +140,13 @@ impl Job<'_> {
 
     fn program(&self, managed: bool) -> Result<Command, Error> {
         let (memory_max, faults) = (Some(BUDGET as u64), self.engine);
-        let launch = Launch { memory_max, faults, shared_files: true, ..Launch::default() };
-        match managed {
-            true => launch.command("fio").map_err(|e| Error::Request(e.to_string())),
-            false => Ok(Command::new(PathBuf::from("fio"))),
+        if !managed {
+            return Ok(Command::new(PathBuf::from("fio")));
         }
+        let library = carried::library()?;
+        let launch =
+            Launch { library, memory_max, faults, shared_files: true, ..Launch::default() };
+        launch.command("fio").map_err(|e| Error::Request(e.to_string()))
     }
 }
 

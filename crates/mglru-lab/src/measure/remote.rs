@@ -50,7 +50,7 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        // What cannot be taken down answers no more.
+        // A mount that cannot be taken down answers no more.
         self.session.take().map(BackgroundSession::umount_and_join);
     }
 }
@@ -124,7 +124,7 @@ fn attributes(ino: u64, kind: FileType, size: u64) -> FileAttr {
     FileAttr { size, blocks: size.div_ceil(512), ..empty }
 }
 
-/// What the kernel asks; the answers come from [`answer`].
+/// Passes on the kernel's requests; the answers come from [`answer`].
 struct Volume(Sender<(Instant, Task)>);
 
 impl Volume {
@@ -166,7 +166,7 @@ impl Filesystem for Volume {
         });
     }
 
-    /// Of all attributes the length alone is kept.
+    /// Keeps the length alone among all attributes.
     fn setattr(
         &self,
         request: &Request,

@@ -11,6 +11,7 @@ use mglru_pager::launch::Launch;
 use mglru_pager::{ForkPolicy, Group, Limit, Pager, PagerOptions, SharedMapping, SwapOptions};
 
 use super::{Finding, MIB, Numbers, Section, Settings, Spread, Target, WORDS, failed, progress};
+use crate::carried;
 use crate::error::Error;
 
 /// memory.max of the pager, and the size of each mapping.
@@ -75,6 +76,7 @@ pub(super) fn measure(settings: &Settings) -> Result<Vec<Finding>, Error> {
 
 fn start_forking(settings: &Settings, long: Duration) -> Result<Child, Error> {
     let launch = Launch {
+        library: carried::library()?,
         memory_max: Some(HEAP_MAX),
         heap: Some(ForkPolicy::Serve),
         swap: Some(1 << 30),

@@ -98,8 +98,9 @@ fn scratch(dir: &Path, len: usize) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// What all threads do a second, once memory is full: the first half of the time is not counted.
-/// `begin` gives a thread's access by its seed; one that says it did nothing does not count.
+/// Counts the accesses of all threads a second, once memory is full: the first half of the time is
+/// not counted. `begin` gives a thread's access by its seed; one that says it did nothing does not
+/// count.
 fn rate<A: FnMut() -> bool>(long: Duration, begin: impl Fn(u64) -> A + Sync) -> f64 {
     let (done, over) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {

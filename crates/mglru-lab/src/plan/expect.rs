@@ -1,4 +1,4 @@
-//! Expectations a plan states as data: published figures, controls and neutral metrics.
+//! Expectations a plan states as data: published figures, what else must hold, neutral metrics.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +43,8 @@ pub enum Direction {
 /// and `share` says what must hold.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Control {
-    /// What is checked, for people.
+pub struct Expect {
+    /// Title of the check, for people.
     pub name: String,
     /// Metric.
     pub metric: String,
@@ -58,7 +58,7 @@ pub struct Control {
     pub value: Option<[f64; 2]>,
     /// Band of the share this variant has in the log-ratio of variant `of`.
     pub share: Option<[f64; 2]>,
-    /// Whose gain `share` is a share of.
+    /// Variant whose gain `share` is a share of.
     pub of: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct Neutral {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Indicator {
-    /// What it is, for people.
+    /// Title of the figure, for people.
     pub name: String,
     /// Metric.
     pub metric: String,
@@ -142,7 +142,7 @@ impl Published {
     }
 }
 
-impl Control {
+impl Expect {
     pub(super) fn check(&self) -> Result<(), KeyError> {
         let bands = [("ratio", self.ratio), ("value", self.value), ("share", self.share)];
         if bands.iter().filter(|(_, band)| band.is_some()).count() != 1 {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{Brief, Control, Indicator, MAX_SEEDS, Neutral, Plan, Published, Watch};
+use super::{Bound, Brief, Expect, Indicator, MAX_SEEDS, Neutral, Plan, Published, Watch};
 use crate::dotted::{self, Assignment};
 use crate::error::{Error, KeyError};
 use crate::scale;
@@ -21,24 +21,36 @@ pub(crate) const SECTIONS: [&str; 5] = ["machine", "groups", "workload", "reclai
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
+    /// Name, used for the output folder: letters, digits, `-` and `_`.
     name: String,
+    /// One line for lists.
     title: String,
+    /// A paragraph for `mglru show`.
     #[serde(default)]
     about: String,
+    /// Backend: `sim`, `pager` or `kernel`; a list sets several side by side.
     #[serde(default = "sim")]
     backend: Value,
+    /// Variant all others are compared with; the first when absent.
     base: Option<String>,
+    /// Variants by name, or tables of `name`, `base`, `set` and `with`, in the order they run.
     variants: Vec<Value>,
+    /// Number of seeds, or a list of them; runs of the same seed are paired.
     #[serde(default = "six")]
     seeds: Value,
+    /// Scale of machine, limits and workload: a number or a quotient such as `"1/64"`.
     #[serde(default = "one")]
     scale: Value,
+    /// Metrics to compare: counters, metrics, `custom.x`, or quotients such as `pgpgin/ops`.
     #[serde(default)]
     metrics: Vec<String>,
+    /// Why published figures are missed, where they are.
     #[serde(default)]
     gap: String,
+    /// See its section.
     #[serde(default)]
     all: Brief,
+    /// See its section.
     #[serde(default)]
     watch: Watch,
 }
@@ -61,9 +73,12 @@ impl Plan {
         let on = take_on(&mut table)?;
         let sections = take_sections(&mut table)?;
         let published = take_list(&mut table, "published", Published::check)?;
-        let controls = take_list(&mut table, "control", Control::check)?;
+        let mut expects = take_list(&mut table, "expect", Expect::check)?;
+        // Plans of version 0.1 write it so.
+        expects.extend(take_list(&mut table, "control", Expect::check)?);
         let neutral = take_list(&mut table, "neutral", Neutral::check)?;
         let indicators = take_list(&mut table, "indicator", Indicator::check)?;
+        let bounds = take_list(&mut table, "bound", Bound::check)?;
         let head: Head = typed::from_table(table).map_err(with_section_names)?;
         let variants = variants(&head.variants)?;
         let base = head.base.unwrap_or_else(|| variants[0].name.clone());
@@ -82,10 +97,11 @@ impl Plan {
             metrics: head.metrics,
             sections,
             published,
-            controls,
+            expects,
             neutral,
             indicators,
             watch: head.watch,
+            bounds,
             gap: head.gap.trim().to_string(),
             all: head.all,
         };
@@ -219,7 +235,7 @@ fn take_list<T: DeserializeOwned>(
 
 /// serde lists only the keys of `Head` as known; the sections are known too.
 fn with_section_names(error: KeyError) -> KeyError {
-    const KNOWN: [&str; 22] = [
+    const KNOWN: [&str; 24] = [
         "name",
         "title",
         "about",
@@ -238,12 +254,14 @@ fn with_section_names(error: KeyError) -> KeyError {
         "kernel",
         "on",
         "published",
+        "expect",
         "control",
         "neutral",
         "indicator",
         "watch",
+        "bound",
     ];
-    match error.problem.starts_with("unknown key") {
+    match error.problem.starts_with("unknown key") && !error.key.contains('.') {
         true => KeyError::unknown(&error.key, KNOWN),
         false => error,
     }

@@ -116,3 +116,14 @@ fn what_differs_on_a_backend_is_checked_for_its_names() {
     assert!(twice.ends_with("must be a name or a list of different names"), "{twice}");
     assert!(error("backend = []").contains("must be a name"));
 }
+
+#[test]
+fn what_a_plan_expects_may_stand_under_its_older_name() {
+    let one = |list: &str| {
+        let head = "name = \"t\"\ntitle = \"t\"\nvariants = [\"a\"]\n";
+        let body = "name = \"n\"\nmetric = \"ops\"\nvariant = \"a\"\nvalue = [1, 2]\n";
+        Plan::parse("t.toml", &format!("{head}[[{list}]]\n{body}"), &[]).unwrap().expects
+    };
+    assert_eq!((one("expect").len(), one("control").len()), (1, 1));
+    assert_eq!(one("control")[0].value, Some([1.0, 2.0]));
+}

@@ -2,6 +2,7 @@
 
 use super::table::{finish, head, new};
 use super::{number, ratio};
+use crate::ablation::mechanisms::Mechanisms;
 use crate::ablation::{Ablation, Cell, Effect, Finding, Mode, Row, VersionRow};
 
 /// The whole result.
@@ -15,6 +16,28 @@ pub fn ablation(found: &Ablation) -> String {
         out += "\nversions of the series; ratios to v7, with 95 % intervals\n";
         out += &versions(&found.versions);
     }
+    out
+}
+
+/// Writes a row for each mechanism, a column for each figure.
+pub fn mechanisms(found: &Mechanisms) -> String {
+    let Mechanisms { plan, on, rows } = found;
+    let mut out =
+        format!("{plan}: figures without a mechanism over those of {on}, with 95 % intervals\n");
+    let sweep = rows.iter().any(|row| !row.point.is_empty());
+    let figures = rows.first().map(|row| row.figures.as_slice()).unwrap_or_default();
+    let names: Vec<&str> = figures.iter().map(|(name, _)| *name).chain(["instead"]).collect();
+    let mut table = new(head(sweep, "without", &names));
+    for row in rows {
+        let point = sweep.then(|| row.point.clone());
+        let cells = row
+            .figures
+            .iter()
+            .map(|(_, effect)| effect.as_ref().map_or_else(|| "–".to_string(), of_effect));
+        let all = point.into_iter().chain([row.mechanism.to_string()]).chain(cells);
+        table.add_row(all.chain([row.instead.to_string()]).collect::<Vec<String>>());
+    }
+    out += &finish(table);
     out
 }
 

@@ -8,6 +8,7 @@ use super::number;
 use crate::diverge::{FIELDS, Found, text};
 
 const TEMPLATE: &str = include_str!("diverge.html");
+const SVG: &str = include_str!("diverge.svg");
 /// Plotting area, SVG units.
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 150.0;
@@ -42,6 +43,21 @@ pub fn diverge_page(found: &Found, names: [&str; 2], title: &str) -> String {
         width => WIDTH, height => HEIGHT,
     };
     page.render(context).expect("the template uses what it is given")
+}
+
+/// The curves of one field alone, as a file that a document shows.
+pub fn diverge_picture(found: &Found, names: [&str; 2], field: &str) -> String {
+    let mut environment = Environment::new();
+    // The name's ending has text escaped.
+    environment.add_template("picture.html", SVG).expect("the template is valid");
+    let template = environment.get_template("picture.html").expect("it was added");
+    let context = context! {
+        names => names.map(String::from),
+        p => Serde(picture(found, field)),
+        accesses => number(found.accesses as f64),
+        width => WIDTH, height => HEIGHT,
+    };
+    template.render(context).expect("the template uses what it is given")
 }
 
 fn picture(found: &Found, name: &str) -> Option<Picture> {
@@ -93,6 +109,9 @@ mod tests {
         assert!(page.contains("points=\"260.0,112.5 520.0,75.0\""), "{page}");
         assert!(page.contains("points=\"260.0,112.5 520.0,0.0\"") && page.contains("pgscan"));
         assert!(!page.contains("<old>") && page.contains("&lt;old&gt;"));
+        let svg = diverge_picture(&found, ["<old>", "new"], "pgscan");
+        assert!(svg.contains("points=\"260.0,112.5 520.0,0.0\"") && svg.starts_with("<svg "));
+        assert!(svg.contains("&lt;old&gt;") && svg.contains("prefers-color-scheme: dark"));
         assert!(!page.contains("http://") && !page.contains("https://"), "nothing is fetched");
     }
 }

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_passes_or_fails_stands_with_what_must_be_seen() {
-        let text = "name=\"t\"\ntitle=\"t\"\nvariants=[\"before\"]\n[[control]]\n\
+        let text = "name=\"t\"\ntitle=\"t\"\nvariants=[\"before\"]\n[[expect]]\n\
             name=\"it is killed\"\nmetric=\"ops_per_s\"\nvariant=\"before\"\nvalue=[9.0, 11.0]";
         let plan = Plan::parse("t.toml", text, &[]).unwrap();
         let page = page(&[Report::new(&plan, "mock", vec![example("before", 1, 10.0)])]);

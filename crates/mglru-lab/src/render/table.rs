@@ -71,6 +71,15 @@ pub fn plain(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
     finish(table)
 }
 
+/// Rows of a name and figures below their heads.
+pub(super) fn figures(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = new(head.iter().map(ToString::to_string).collect());
+    rows.into_iter().for_each(|row| _ = table.add_row(row));
+    let columns = table.column_iter_mut().skip(1);
+    columns.for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    finish(table)
+}
+
 /// Names with descriptions.
 pub fn list(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

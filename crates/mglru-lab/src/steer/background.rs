@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use crate::error::Error;
 
-/// What is said on stdout once the process serves.
+/// Line printed on stdout once the process serves.
 const READY: &str = "ready";
 
 /// Runs this program with `args` in the background, and returns when it serves.
@@ -37,7 +37,7 @@ pub fn start(args: &[String]) -> Result<(), Error> {
 
 /// Tells whoever started this process that it serves.
 pub fn announce() {
-    // Whoever asked may be gone.
+    // The client that asked may be gone.
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{READY}").and_then(|()| out.flush());
 }
@@ -46,7 +46,7 @@ pub fn announce() {
 pub struct Lifetime(OwnedFd);
 
 impl Lifetime {
-    /// Of a process.
+    /// Belongs to a process.
     ///
     /// # Errors
     /// There is no such process.

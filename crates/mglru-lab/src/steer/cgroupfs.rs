@@ -48,7 +48,7 @@ struct State {
     /// Once there was something to ask.
     client: Option<Client>,
     nodes: Nodes,
-    /// What open files were found to hold.
+    /// Contents of open files, as read when they were opened.
     open: HashMap<u64, Vec<u8>>,
     next: u64,
 }

@@ -113,7 +113,7 @@ fn sizes(text: &mut Text, samples: &[Sample]) {
     }
 }
 
-/// Of a process, not of a group: it has no label for one.
+/// Writes the counters of a process; they have no label for a group.
 fn unmanaged(text: &mut Text, samples: &[Sample]) {
     let name = "mglru_memory_unmanaged_bytes";
     text.head(name, "gauge", "Resident bytes that no budget covers, by reason, memory.unmanaged.");

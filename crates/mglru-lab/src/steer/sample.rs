@@ -20,9 +20,9 @@ pub struct Faults {
 pub struct Stalled {
     /// Percent of the last 10 s.
     pub avg10: f64,
-    /// Of the last 60 s.
+    /// Share of the last 60 s.
     pub avg60: f64,
-    /// Of the last 300 s.
+    /// Share of the last 300 s.
     pub avg300: f64,
     /// Since the start, µs.
     pub total: u64,
@@ -48,7 +48,7 @@ pub struct Tier {
     pub tier: u64,
     /// Pages that came back.
     pub refaulted: u64,
-    /// Of so many that were evicted or spared.
+    /// Number of pages evicted or spared.
     pub total: u64,
 }
 
@@ -84,11 +84,11 @@ pub struct Sample {
     pub faults: Vec<(String, Faults)>,
     /// The oldest first.
     pub generations: Vec<Generation>,
-    /// Of both types.
+    /// Tiers of both types.
     pub tiers: Vec<Tier>,
     /// Refault distances.
     pub distances: Distances,
-    /// Of the root group, where it is counted: `memory.unmanaged`.
+    /// Counters of `memory.unmanaged`, which only the root group has.
     pub unmanaged: Option<BTreeMap<String, u64>>,
 }
 
@@ -142,7 +142,7 @@ impl Sample {
     }
 }
 
-/// What no budget covers is a process's, and known to `mglru exec` alone.
+/// Reads memory that no budget covers; it belongs to a process, and only `mglru exec` knows it.
 fn unmanaged(
     client: &mut Client,
     group: &str,

@@ -7,9 +7,9 @@ use super::sample::{Generation, Sample};
 /// One group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Of its pager.
+    /// Process of its pager.
     pub pid: Option<u32>,
-    /// What the process is called.
+    /// Name of the process.
     pub program: String,
     /// The group's path.
     pub group: String,

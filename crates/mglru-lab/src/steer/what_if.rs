@@ -1,4 +1,4 @@
-//! What more memory would save, told from refault distances.
+//! Estimates from refault distances how many faults more memory would save.
 //!
 //! A page that came back at distance d would have stayed had there been room for d bytes more, if
 //! pages leave in the order of their last use. Then a group with more memory keeps all that the
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::sample::Distances;
 
-/// What some factor of memory would have meant.
+/// Holds the result that some factor of memory would have had.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Saving {
     /// Times the pages that are in memory.
@@ -19,11 +19,11 @@ pub struct Saving {
     pub more_bytes: u64,
     /// Major faults that would not have been.
     pub spared: u64,
-    /// Of all major faults, percent.
+    /// Share of all major faults, percent.
     pub percent: f64,
 }
 
-/// What `factor` times the memory would have saved.
+/// Computes how many faults `factor` times the memory would have saved.
 pub fn saving(distances: &Distances, factor: f64) -> Saving {
     let more_bytes = (distances.resident as f64 * (factor - 1.0)) as u64;
     let spared = refaults_within(&distances.classes, more_bytes).min(distances.major);

@@ -29,7 +29,7 @@ pub struct BadCapacity {
 }
 
 impl BadCapacity {
-    /// What would have been one.
+    /// Describes the forms that would have been right.
     pub fn expected(&self) -> String {
         format!("expected {}", self.expected)
     }

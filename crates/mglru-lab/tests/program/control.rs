@@ -1,4 +1,4 @@
-//! `mglru control`: a few measured jobs, kept in the repository, against stated bounds; refusals.
+//! `mglru validate`: a few measured jobs, kept in the repository, against stated bounds; refusals.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::desk::Desk;
 
-/// Nineteen runs of Linux 6.12.117, both LRUs, every kind of access.
+/// Twenty-one runs of Linux 6.12.117, both LRUs, every kind of access.
 const SUBSET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/subset.jsonl");
 
 fn control(desk: &Desk, args: &[&str]) -> Json {
@@ -30,7 +30,9 @@ fn measured_jobs_are_met_within_bounds() {
     let runs = found["runs"].as_array().unwrap();
     let on = runs.iter().filter(|r| r["id"].as_str().unwrap().contains(".on."));
     for run in on {
-        assert!(run["rel_error"].as_f64().unwrap().abs() < 0.10, "{run}");
+        let is_full = run["id"].as_str().unwrap().starts_with("6mix.noswap");
+        let most = if is_full { 0.02 } else { 0.10 };
+        assert!(run["rel_error"].as_f64().unwrap().abs() < most, "{run}");
     }
     let again = control(&desk, &[]);
     assert_eq!(again, found, "resumed from its records");
@@ -57,7 +59,7 @@ fn the_program_holds_its_truth_and_replays_each_version_by_its_rules() {
         record["variant"].as_str().unwrap().to_string()
     });
     let variants: std::collections::BTreeSet<String> = variants.collect();
-    let want = ["after", "after+lru=classic", "before", "before+lru=classic"];
+    let want = ["k7.1", "k7.1+lru=classic", "k7.2", "k7.2+lru=classic"];
     assert_eq!(variants.iter().map(String::as_str).collect::<Vec<_>>(), want);
 }
 

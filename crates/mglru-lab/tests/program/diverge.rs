@@ -36,13 +36,54 @@ fn what_cannot_be_compared_is_refused() {
     write(&desk);
     for (args, want) in [
         (&["parts.toml", "--on", "pgscam"][..], "--on pgscam: no such field (did you mean pgscan"),
-        (&["small.toml", "--backend", "sim"], "small.toml: before: diverge stops booted kernels"),
+        (&["parts.toml", "--picture", "x=a.svg"], "--picture x: no such field"),
+        (&["mock.toml"], "mock.toml: before: diverge stops a workload on a booted kernel or"),
+        (&["small.toml", "--pages", "0:0-9"], "--pages: the model does not tell pages one by one"),
+        (&["small.toml", "--model", "k7.1"], "small.toml: 2 runs; --model goes with one: one"),
+        (&["small.toml", "--variant", "after", "--model", "k7.x"], "small.toml: variant"),
     ] {
         let told = desk.refused(&[&["diverge"], args].concat());
         assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}: {told}");
     }
+    for (option, value, want) in [
+        ("--pages", "0:9-1", "want FILE:FIRST-LAST"),
+        ("--picture", "pgscan", "want FIELD=FILE.svg"),
+        ("--tolerance", "2%x", "want N, P% or P%+PAGES"),
+    ] {
+        let told = desk.refused(&["diverge", "parts.toml", option, value]);
+        assert!(told.contains(want), "{option} {value}: {told}");
+    }
     let fields = desk.out(&["diverge", "parts.toml", "--fields"], 0);
     assert!(fields.contains("pgsteal") && fields.lines().count() == 16, "{fields}");
+}
+
+#[test]
+fn two_models_part_and_one_does_not_part_from_itself() {
+    let desk = Desk::new();
+    let sides = ["--variant", "k6.12", "--variant", "classic"];
+    let told = desk.out(&[&["diverge", "small.toml"], &sides[..]].concat(), 1);
+    assert!(told.contains("first moment: access "), "{told}");
+    let same = ["--variant", "k7.1", "--model", "twin=k7.1", "--tolerance", "0"];
+    let told = desk.out(&[&["diverge", "small.toml"], &same[..]].concat(), 0);
+    assert!(told.starts_with("no difference up to access "), "{told}");
+}
+
+#[test]
+fn a_kernel_and_the_model_are_two_sides() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    write(&desk);
+    let side = ["diverge", "parts.toml", "--variant", "k6.12", "--model", "k6.12"];
+    let near = desk.out(&side, 0);
+    assert!(near.starts_with("no difference up to access "), "{near}");
+    // A model is never the same to the page, and another policy is further off.
+    let other = ["diverge", "parts.toml", "--variant", "k6.12", "--model", "m=random"];
+    let exact = ["--tolerance", "0"];
+    let told = desk.out(&[&other[..], &exact].concat(), 1);
+    assert!(told.contains(" on k6.12, ") && told.contains(" on m ("), "{told}");
+    assert!(desk.out(&[&side[..], &exact].concat(), 1).contains("first moment: access "));
 }
 
 #[test]
@@ -63,7 +104,9 @@ fn generations_and_lists_part_once_memory_is_full() {
         return;
     }
     write(&desk);
+    let curves = "pgscan=curves.svg";
     let args = ["diverge", "parts.toml", "--out", "page.html", "--format", "json"];
+    let args = [&args[..], &["--picture", curves, "--pages", "0:0-1023"]].concat();
     let found: serde_json::Value = serde_json::from_str(&desk.out(&args, 1)).unwrap();
     let parting = &found["moment"]["parting"];
     let at = |key: &str| parting[key].as_u64().unwrap();
@@ -73,4 +116,27 @@ fn generations_and_lists_part_once_memory_is_full() {
     assert!(events[0].as_str().unwrap().contains("mm_vmscan_"), "{events}");
     assert!(found["moment"]["generations"][0].as_str().unwrap().contains("/job"), "{found}");
     assert!(desk.read("page.html").contains("<svg"));
+    assert!(desk.read("curves.svg").starts_with("<svg "));
+    let most = found["series"]["sides"][0].as_array().unwrap().iter().map(|row| row[0].as_u64());
+    let most = most.max().flatten().unwrap();
+    assert!((300..=1024).contains(&most), "half of the file counts: {most}");
+}
+
+#[test]
+fn a_sysctl_alone_is_found_where_it_first_matters() {
+    let desk = Desk::new();
+    if !can_boot(&desk) {
+        return;
+    }
+    let job = "region kind=pread path=/mnt/f0 pages=2048\nregion kind=anon pages=2048\n\
+        stream region=0 gen=uniform n=2048 base=0 wr=0\n\
+        stream region=1 gen=uniform n=2048 base=0 wr=500\n\
+        phase main ops=6000 mix=0:1,1:1";
+    let (head, rest) = PLAN.split_once("region kind").unwrap();
+    let (_, tail) = rest.split_once("mix=0:1").unwrap();
+    let head = head.replace("readahead_kb = 0", "readahead_kb = 0\nswap.kind = \"zram\"");
+    std::fs::write(desk.path().join("parts.toml"), format!("{head}{job}{tail}")).unwrap();
+    let sides = ["--variant", "k6.12+swappiness=0", "--variant", "k6.12+swappiness=200"];
+    let told = desk.out(&[&["diverge", "parts.toml"], &sides[..]].concat(), 1);
+    assert!(told.contains("first moment: access ") && told.contains("| anon "), "{told}");
 }

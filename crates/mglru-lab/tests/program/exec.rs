@@ -172,7 +172,7 @@ fn fio_verifies_two_files_at_once() {
 const SHARED: &str = "import mmap, time
 m = mmap.mmap(-1, 48 << 20)
 m.write(b'x' * (48 << 20))
-time.sleep(3)
+time.sleep(6)
 print('end', flush=True)
 time.sleep(SECONDS)";
 

@@ -1,19 +1,29 @@
 //! The program from outside: what it prints, where, and with which exit status.
 
 mod all_plans;
+mod book;
 mod booted;
+mod captures;
+mod check;
+mod contrib;
 mod control;
 mod desk;
 mod diverge;
 mod exec;
 mod folders;
+mod gdb;
+mod installed;
 mod measure;
+mod page;
+mod profile;
 mod refusals;
 mod repeat;
 mod steer;
 mod teaching;
 mod trace_plan;
+mod trace_write;
 mod traces;
+mod until;
 
 use std::process::{Command, Stdio};
 

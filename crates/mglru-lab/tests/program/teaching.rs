@@ -2,8 +2,18 @@
 
 use crate::desk::Desk;
 
-const COMMANDS: [&str; 8] =
-    ["run", "ablate", "list", "show", "compare", "report", "trace info", "trace replay"];
+const COMMANDS: [&str; 10] = [
+    "run",
+    "check",
+    "kernel",
+    "ablate",
+    "list",
+    "show",
+    "compare",
+    "report",
+    "trace info",
+    "trace replay",
+];
 
 #[test]
 fn every_command_teaches_by_example() {
@@ -54,8 +64,11 @@ fn lists_hold_what_the_program_knows() {
                 "trace",
             ],
         ),
-        ("variants", &["classic", "before", "after", "v2", "v5", "fifo", "random", "lru", "min"]),
-        ("switches", &["p01", "p10", "p14", "p06p", "prefault", "floor", "refs_model"]),
+        ("variants", &["classic", "before", "after", "v5", "k7.1", "k7.2", "k7.3", "lru", "min"]),
+        (
+            "switches",
+            &["p01", "p14", "prefault", "drain_entry", "goal_stop", "floor", "refs_model"],
+        ),
         (
             "workloads",
             &[
@@ -98,7 +111,7 @@ fn lists_hold_what_the_program_knows() {
 fn show_resolves_a_plan() {
     let desk = Desk::new();
     let text = desk.out(&["show", "mongodb", "--scale", "1/64", "--set", "machine.cpus=8"], 0);
-    for part in ["scale 0.015625", "  machine.cpus = 8", "variants\n", "passes in", "control: "] {
+    for part in ["scale 0.015625", "  machine.cpus = 8", "variants\n", "passes in", "expect: "] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

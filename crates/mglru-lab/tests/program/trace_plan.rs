@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::desk::Desk;
 
 fn folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    if folder.is_dir() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let folder = std::env::var_os("MGLRU_TRACES").map_or(beside, PathBuf::from);
+    if folder.join("manifest.json").is_file() {
         return Some(folder);
     }
-    println!("skipped: needs ../shared");
+    println!("skipped: needs the reference traces (set MGLRU_TRACES to their folder)");
     None
 }
 

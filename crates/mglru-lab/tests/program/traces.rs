@@ -210,7 +210,7 @@ fn a_guessed_format_is_named_with_the_others_and_the_option() {
     let told = desk.refused(&["trace", "info", "t"]);
     let expected = "mglru: error: t: line 2: expected a number in column 2, found \"1,x\"; \
         read as csv (guessed from the content; others: lirs, arc-lis, u32le, lcs-csv, \
-        ucsd-address, plain, oracle-general); --trace-format NAME chooses\n";
+        ucsd-address, plain, oracle-general, compact); --trace-format NAME chooses\n";
     assert_eq!(told, expected);
     let told = desk.refused(&["run", "trace", "--set", "workload.path=t"]);
     assert!(told.ends_with("; workload.format = NAME chooses\n"), "{told}");

@@ -1,4 +1,4 @@
-//! What the program says of memory by madvise, and asks by mincore.
+//! Answers madvise and mincore for managed memory.
 
 use std::ops::Range;
 
@@ -72,7 +72,7 @@ pub fn withhold(heap: &Heap, range: &Range<usize>, how: Withholding) {
     }
 }
 
-/// What advice means for a heap. Only dropping content and what concerns children mean anything:
+/// Translates advice for a heap. Only dropping content and what concerns children mean anything:
 /// the budget decides what stays. Lazily freed memory would escape it, and is dropped now.
 fn means(advice: c_int) -> Option<c_int> {
     match advice {
@@ -90,7 +90,7 @@ fn means(advice: c_int) -> Option<c_int> {
     }
 }
 
-/// What advice says of children.
+/// Tells whether advice keeps memory from children.
 fn withholding(advice: c_int) -> Option<(Withholding, bool)> {
     match advice {
         libc::MADV_WIPEONFORK => Some((Withholding::Wiped, true)),

@@ -30,9 +30,8 @@ pub fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Of a file, long enough: what a page cache would hold. Of those, any that are for data
-/// (processors that can store can load) and may be anywhere; the others are told of, once, but for
-/// a program's code.
+/// Decides whether the pager manages a mapping: a long enough one of a file, for data, at any
+/// address. Processors that can store can load. Others are reported once, but for program code.
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let of_file = flags & (libc::MAP_ANONYMOUS | libc::MAP_SYNC) == 0 && fd >= 0;
@@ -196,7 +195,7 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: size_t, flags: c_int) 
     }
     let done = at(address, |managed| {
         let range = managed.offsets(addresses(address, len));
-        // What is handed to the kernel outlives the process.
+        // The kernel writes what it was handed, even after the process has ended.
         let written = match flags & libc::MS_SYNC {
             0 => managed.map.write_back_range(range),
             _ => managed.map.flush_range(range),

@@ -15,7 +15,7 @@ type ReadAtChecked = unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t, siz
 type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
 type WriteAt = unsafe extern "C" fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
 
-/// What a transfer of `len` bytes at `offset` (or at the descriptor's own) covers.
+/// The range that a transfer of `len` bytes at `offset` (or at the descriptor's own) covers.
 fn covered(fd: c_int, offset: Option<off_t>, len: size_t) -> Range<usize> {
     // SAFETY: takes numbers.
     let at = offset.unwrap_or_else(|| unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) });

@@ -33,7 +33,7 @@ static PENDING: AtomicI32 = AtomicI32::new(0);
 pub fn start() {
     let has_much = settings::fork().is_some() || settings::manages_shared_files();
     if has_much && let Err(error) = own::spawn("mglru-end", finish_when_asked) {
-        return table::say("signals end the process at once", &error);
+        return table::say("cannot catch fatal signals; they end the process at once", &error);
     }
     HAS_THREAD.store(has_much, Ordering::Release);
     ACTIVE.store(true, Ordering::Release);

@@ -23,7 +23,7 @@ static RESERVE: OnceLock<Range<usize>> = OnceLock::new();
 /// mapped at once. Tables for what is not used take no memory.
 const RESERVE_BYTES: usize = 64 << 30;
 
-/// What the pager mapped for itself before the program began.
+/// Ranges that the pager mapped for itself before the program began.
 static SET_ASIDE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 
 /// Starts a pager, and notes what it sets aside for itself.
@@ -207,7 +207,7 @@ fn where_free(address: *mut c_void, len: usize) -> Option<*mut c_void> {
 /// Maps over a part of the heap: so a program opens what it reserved, or gives up what it keeps.
 fn over(address: *mut c_void, len: usize) -> Option<*mut c_void> {
     let heap = at(address)?;
-    // SAFETY: who maps over a range gives up what is there.
+    // SAFETY: a caller that maps over a range gives up what is there.
     let mapped = unsafe { heap.map_over(address as usize..(address as usize).checked_add(len)?) };
     mapped.then_some(address)
 }

@@ -38,6 +38,6 @@ unsafe extern "C" fn first_ends(_: *mut c_void) {
         unsafe { libc::exit(0) }
     };
     if let Err(error) = as_own(|| own::once_alone(end)) {
-        say("the process will not end with its last thread", &error);
+        say("cannot watch for the last thread; the process will not end with it", &error);
     }
 }

@@ -16,7 +16,7 @@ type OfPath = unsafe extern "C" fn(*const c_char, off_t) -> c_int;
 type Allocate = unsafe extern "C" fn(c_int, c_int, off_t, off_t) -> c_int;
 type PosixAllocate = unsafe extern "C" fn(c_int, off_t, off_t) -> c_int;
 
-/// What changes is from an offset on: stores are in the file before, and loads see it after.
+/// Changes a file from an offset on: writes stores back before, and lets loads see it after.
 fn around(managed: &mut Managed, from: off_t, change: impl FnOnce() -> c_int) -> c_int {
     let len = managed.map.len();
     let from = (from.max(0) as usize).min(managed.store.len() as usize).min(len);

@@ -14,7 +14,7 @@ use crate::{memory, places, settings};
 
 /// Bytes lent at once to what takes them in parts; the budget does not know of them.
 pub const PART: usize = 1 << 20;
-/// What is one message, or several buffers, is lent in one piece up to this.
+/// Longest message, or sum of several buffers, that is lent in one piece.
 pub const MOST: usize = 16 << 20;
 /// The kernel takes no more buffers.
 const MOST_BUFFERS: usize = 1024;
@@ -26,7 +26,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Of a length; `None`: there is no memory.
+    /// Maps memory of a length; `None`: there is none.
     pub fn new(len: usize) -> Option<Self> {
         let start = memory::map(len, libc::PROT_READ | libc::PROT_WRITE)?.cast();
         Some(Self { start, len })
@@ -146,7 +146,7 @@ pub fn stores(
     })
 }
 
-/// What is lent for a transfer, and how that is made; `None`: as it came.
+/// Lends memory for a transfer and says how to make it; `None`: make it as it came.
 fn lent(concerned: bool, fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<(Lent, Way)> {
     let way = concerned.then(|| Way::of(fd, flags, len, loads))??;
     Some((Lent::new(way.part)?, way))

@@ -1,6 +1,7 @@
-//! What `mglru exec` preloads: file mappings, shared and private, and private anonymous memory of
-//! an unmodified program become mappings of a pager within its own process, under one byte budget.
-//! A malloc that asks mmap for its memory (jemalloc, which the launcher preloads too) is in it.
+//! The library that `mglru exec` preloads: file mappings, shared and private, and private
+//! anonymous memory of an unmodified program become mappings of a pager within its own process,
+//! under one byte budget. A malloc that asks mmap for its memory (jemalloc, which the launcher
+//! preloads too) is in it.
 //!
 //! The functions in `calls`, `descriptors` and others stand in for the C library's. They keep
 //! what a page cache promises within the process: `read` sees what was stored, `write` is seen
@@ -12,10 +13,10 @@
 //! Where faults are signals (`--faults sigbus`), reads, writes, messages and buffered streams that
 //! are given managed memory are given other memory in its place (`lent`).
 //!
-//! Calls about memory (`advice`, `remap`, `locks`) answer as the kernel's do. What the pager sets
-//! aside counts against no limit of the program's (`limits`).
+//! Calls about memory (`advice`, `remap`, `locks`) answer as the kernel's do. Memory that
+//! the pager sets aside counts against no limit of the program (`limits`).
 //!
-//! What stays with the kernel all the same is counted and said (`unmanaged`).
+//! It counts and reports what stays with the kernel all the same (`unmanaged`).
 //!
 //! Shared mappings of files stay with the kernel unless the launcher asks for them
 //! (`--manage-shared-files`). Then these are not kept, and said so: buffered streams (stdio) on a

@@ -106,13 +106,13 @@ pub fn lack(bytes: usize) {
     }
 }
 
-/// Counts so many bytes less. What was set aside while nothing was limited was not counted.
+/// Counts so many bytes less. Memory set aside while nothing was limited was not counted.
 fn take_from(own: &AtomicU64, bytes: u64) {
     let less = |own: u64| Some(own.saturating_sub(bytes));
     let _ = own.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
 }
 
-/// Tells whether more memory would be over a limit. What the heap maps lies in what it set aside:
+/// Tells whether more memory would be over a limit. The heap maps within memory that it set aside:
 /// the kernel counts it as data, but refuses none.
 pub fn is_over(more: usize, is_data: bool) -> bool {
     let limit = |nth: usize| {

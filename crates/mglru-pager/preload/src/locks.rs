@@ -1,4 +1,4 @@
-//! Memory that the program locks. Of a heap the kernel keeps it: what is locked does not move. A
+//! Memory that the program locks. The kernel keeps locked parts of a heap: they do not move. A
 //! managed file's pages are pinned instead. Both cost the budget, of which half may be locked:
 //! more of it stays in swap's reach, which is said once, and the program goes on.
 
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn munlock(address: *const c_void, len: size_t) -> c_int {
 }
 
 /// Stands in for mlockall(2). The kernel would lock what the pager set aside as well, so that
-/// what is mapped is locked part by part. What will be mapped is left to the kernel.
+/// what is mapped is locked part by part. Later mappings are left to the kernel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     if !(any() || heap::was_managed()) || !is_valid(flags) {
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn munlockall() -> c_int {
     if any() {
         as_own(|| {
             for managed in table().files() {
-                // What stays pinned costs no more than memory.
+                // A page that stays pinned costs no more than its memory.
                 let _ = managed.unlock(0..managed.map.len());
             }
         });

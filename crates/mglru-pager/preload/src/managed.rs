@@ -20,7 +20,7 @@ use crate::table::say;
 
 const PAGE: usize = 4096;
 
-/// What a mapping is of its file.
+/// How a mapping relates to its file.
 pub enum Kind {
     /// The file itself, all of it: what the program maps are ranges of that.
     Shared(Key, Claim),
@@ -42,11 +42,11 @@ pub struct Managed {
     stores: bool,
     /// Pages that the program locked.
     locked: BTreeSet<usize>,
-    /// What the program mapped: addresses.
+    /// Addresses that the program mapped.
     ranges: Vec<Range<usize>>,
-    /// What it gave up of that while it kept the rest: offsets.
+    /// Offsets that it unmapped while it kept the rest.
     cut: Vec<Range<usize>>,
-    /// What children of forks do not get: addresses.
+    /// Addresses that children of forks do not get.
     withheld: Vec<Range<usize>>,
     /// While the program forks: what the child gets.
     kept: Option<Snapshot>,
@@ -54,7 +54,7 @@ pub struct Managed {
 }
 
 impl Managed {
-    /// Of which the program has mapped nothing yet.
+    /// Wraps a mapping of which the program has mapped nothing yet.
     pub fn new(
         kind: Kind,
         map: MappingMut,
@@ -113,7 +113,7 @@ impl Managed {
         if self.copies_from().is_some() {
             match Snapshot::take(&self.map) {
                 Ok(kept) => self.kept = Some(kept),
-                Err(error) => say("a child's private mapping is as its file", &error),
+                Err(error) => say("a child reads the file in place of a private mapping", &error),
             }
         }
     }
@@ -173,7 +173,7 @@ impl Managed {
         })
     }
 
-    /// What was mapped to be read is mapped to be written too.
+    /// Lets a mapping that was mapped to be read be written too.
     pub fn allow_writes(&mut self, file: &File, writable: bool) -> io::Result<()> {
         if let (true, Kind::Shared(key, claim)) = (writable && !self.writable, &mut self.kind) {
             claim.be_writer(*key)?;
@@ -215,7 +215,7 @@ impl Managed {
             let offsets = self.offsets(part);
             let unlocked = self.unlock(offsets.clone());
             if let Err(error) = unlocked.and_then(|()| self.forget(offsets)) {
-                say("what was unmapped stays in memory", &error);
+                say("cannot free unmapped memory", &error);
             }
         }
     }
@@ -236,7 +236,7 @@ impl Managed {
         let offsets = self.offsets(addresses.clone());
         // SAFETY: the program gave the addresses up.
         if let Err(error) = unsafe { self.map.cut_range(offsets.clone()) } {
-            say("stores to a part of a file that was unmapped are lost", &error);
+            say("cannot write an unmapped part of a file back; its stores are lost", &error);
         }
         self.cut.push(offsets);
     }
@@ -254,7 +254,7 @@ impl Managed {
         free && known
     }
 
-    /// What the program has mapped: addresses.
+    /// Lists the addresses that the program has mapped.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
@@ -278,7 +278,7 @@ impl Managed {
         self.cut.iter().any(|cut| cut.start < offsets.end && offsets.start < cut.end)
     }
 
-    /// What is written when `len` bytes are appended.
+    /// The range that an append of `len` bytes writes.
     pub fn end(&self, len: usize) -> Range<usize> {
         let start = self.file.metadata().map_or(0, |meta| meta.len() as usize);
         start..start.saturating_add(len)
@@ -312,7 +312,7 @@ impl Managed {
     }
 }
 
-/// What there is of a range beside another: below it, above it.
+/// Cuts one range out of another; what is left lies below it and above it.
 pub fn without(
     range: &Range<usize>,
     other: &Range<usize>,

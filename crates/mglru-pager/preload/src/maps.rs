@@ -1,4 +1,4 @@
-//! What the kernel says of this process's mappings.
+//! Reads what the kernel says of this process's mappings.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use libc::c_int;
 pub struct Part {
     /// Its addresses.
     pub range: Range<usize>,
-    /// What mmap or mprotect said of it.
+    /// Access that mmap or mprotect gave.
     pub prot: c_int,
-    /// What is stored there others see.
+    /// Other processes see stores to it.
     pub shared: bool,
-    /// What is mapped, as the kernel names it.
+    /// Name of the mapped object, as the kernel gives it.
     pub name: String,
 }
 
@@ -30,7 +30,7 @@ pub fn parts(range: &Range<usize>) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// What a file of this thread's folder in /proc says after a name.
+/// Reads the value after a name in a file of this thread's folder in /proc.
 fn status(name: &str) -> Option<String> {
     let text = std::fs::read_to_string("/proc/thread-self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -45,7 +45,7 @@ pub fn used(name: &str) -> usize {
 /// Tells whether this process may lock so many bytes of memory.
 ///
 /// # Errors
-/// What the kernel would say.
+/// Asks the kernel.
 pub fn may_lock(bytes: usize) -> Result<(), c_int> {
     const IPC_LOCK: u64 = 1 << 14;
     let able = status("CapEff:").and_then(|bits| u64::from_str_radix(&bits, 16).ok());

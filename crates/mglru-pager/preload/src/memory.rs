@@ -46,7 +46,7 @@ struct Own;
 #[global_allocator]
 static OWN: Own = Own;
 
-/// What a block that is put aside holds; the smallest block has room for it.
+/// Header of a block that is put aside; it fits into the smallest block.
 struct Aside {
     next: *mut Aside,
     size: usize,

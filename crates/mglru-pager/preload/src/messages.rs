@@ -1,4 +1,4 @@
-//! What is sent from managed memory and received into it.
+//! Sends from managed memory and receives into it.
 
 use std::ops::Range;
 
@@ -123,13 +123,13 @@ fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
     messages.flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
 }
 
-/// What is lent for a message; `None`: nothing need be, or it is too much.
+/// Lends memory for a message; `None`: it needs none, or too much.
 fn lent(concerned: bool, message: *const msghdr) -> Option<Lent> {
     let len = concerned.then(|| total(parts(message)))?;
     Lent::new(Some(len).filter(|&len| len <= MOST)?)
 }
 
-/// Stands in for sendmsg(2). What the kernel sends from after the call cannot be lent.
+/// Stands in for sendmsg(2). Memory that the kernel sends from after the call cannot be lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(sendmsg(fd, message, flags) as SendMessage);

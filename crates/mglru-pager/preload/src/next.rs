@@ -12,7 +12,7 @@ pub struct Next {
 }
 
 impl Next {
-    /// Of this name.
+    /// Finds the next function of this name.
     pub const fn new(name: &'static CStr) -> Self {
         Self { name, found: AtomicPtr::new(std::ptr::null_mut()) }
     }

@@ -103,7 +103,7 @@ impl Drop for Taken {
     }
 }
 
-/// Takes a place for a managed file. Who calls has the table.
+/// Takes a place for a managed file. The caller holds the table.
 pub fn take(span: &Range<usize>) -> Taken {
     PLACES.take(span)
 }

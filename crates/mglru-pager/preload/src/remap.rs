@@ -42,7 +42,7 @@ impl Ask {
     }
 
     /// Tells where a part of the old range is once all of it is at `to`; `None`: it is cut off.
-    /// What is new at the end belongs to the last part.
+    /// Moves a part; memory that is new at the end belongs to the last part.
     fn moved(&self, part: &Range<usize>, to: usize) -> Option<Range<usize>> {
         let is_last = part.end == self.old.end;
         let end = if is_last { self.len } else { (part.end - self.old.start).min(self.len) };
@@ -203,7 +203,7 @@ fn place(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         return within.map_or_else(|| anywhere(None, ask.len), Ok);
     };
     let target = to..to.checked_add(ask.len).ok_or(libc::EINVAL)?;
-    // SAFETY: who moves something to a place gives up what is there.
+    // SAFETY: a caller that moves memory to a place gives up what is there.
     if unsafe { heap.map_over(target.clone()) } {
         return Ok(to);
     }
@@ -218,7 +218,7 @@ fn anywhere(to: Option<usize>, len: usize) -> Result<usize, c_int> {
     let fixed = to.map_or(0, |_| libc::MAP_FIXED);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
     let at = to.unwrap_or(0);
-    // SAFETY: who moves something to a place gives up what is there.
+    // SAFETY: a caller that moves memory to a place gives up what is there.
     let got = unsafe { libc::syscall(libc::SYS_mmap, at, len, RW, flags, -1, 0usize) };
     if got == -1 { Err(errno()) } else { Ok(got as usize) }
 }

@@ -1,4 +1,4 @@
-//! What the launcher asked for, in the environment.
+//! Reads from the environment what the launcher asked for.
 
 use std::sync::OnceLock;
 
@@ -30,7 +30,7 @@ pub fn most_locked() -> usize {
     number(launch::ENV_MAX).map_or(usize::MAX, |max| max as usize / 2)
 }
 
-/// Who serves the faults of file mappings.
+/// The engine that serves faults of file mappings.
 pub fn faults() -> FaultEngine {
     static FAULTS: OnceLock<FaultEngine> = OnceLock::new();
     *FAULTS.get_or_init(|| match std::env::var(launch::ENV_FAULTS).as_deref() {
@@ -54,7 +54,8 @@ fn swap() -> SwapOptions {
     let Some(bytes) = number(launch::ENV_SWAP).filter(|&bytes| bytes > 0) else { return options };
     let most = limits::of_file(bytes);
     if most < bytes {
-        say("the swap file is shorter", &format!("files are limited to {most} bytes (ulimit -f)"));
+        let why = format!("files are limited to {most} bytes (ulimit -f)");
+        say("the swap file is smaller", &why);
     }
     let folder = std::env::var_os(launch::ENV_SWAP_DIR).unwrap_or(launch::SWAP_DIR.into());
     options.with_file_in(std::path::Path::new(&folder), most)
@@ -66,7 +67,7 @@ pub fn control() -> Option<std::path::PathBuf> {
     Some(launch::socket_of(std::path::Path::new(&prefix), std::process::id()))
 }
 
-/// What children of forks get when; `None`: heaps stay with the kernel.
+/// When children of forks get what; `None`: heaps stay with the kernel.
 pub fn fork() -> Option<ForkPolicy> {
     match std::env::var(launch::ENV_FORK).ok()?.as_str() {
         "serve" => Some(ForkPolicy::Serve),

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn sigprocmask(
     }
 }
 
-/// Stands in for sigsuspend(2). What is blocked while these wait is blocked in the handlers that
+/// Stands in for sigsuspend(2). Signals blocked while this waits are blocked in the handlers that
 /// run meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigsuspend(set: *const sigset_t) -> c_int {

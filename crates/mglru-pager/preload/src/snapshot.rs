@@ -1,5 +1,5 @@
-//! What a private mapping holds of its own, for the child of a fork: the memory itself goes on
-//! changing with the parent.
+//! Keeps what a private mapping holds of its own for the child of a fork, because the parent goes
+//! on changing the memory itself.
 
 use std::fs::File;
 use std::io;
@@ -68,7 +68,7 @@ impl Snapshot {
             let to = to.wrapping_add(done);
             // SAFETY: as the caller promises.
             let n = unsafe { libc::syscall(libc::SYS_pread64, fd, to, len - done, at + done) };
-            assert!(n > 0, "what a private mapping held cannot be had: {n}");
+            assert!(n > 0, "cannot read the copy of a private mapping: {n}");
             done += n as usize;
         }
     }

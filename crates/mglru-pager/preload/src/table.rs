@@ -138,7 +138,7 @@ pub fn any_at(range: &Range<usize>) -> bool {
     any() && places::meet(range)
 }
 
-/// What became of a mapping that could be managed.
+/// Outcome of trying to manage a mapping.
 pub enum Mapped {
     /// It is, at this address.
     At(*mut u8),
@@ -204,7 +204,7 @@ impl Table {
     /// Maps a range of a file privately: as it is now, stores to its shared mapping included.
     fn copy(&mut self, file: &File, key: Key, range: Range<usize>, prot: c_int) -> Mapped {
         if let Some(shared) = self.by_key(key) {
-            // What fails is told by the next flush.
+            // The next flush reports a failure.
             let _ = shared.map.write_back_range(0..shared.map.len());
         }
         match self.open_copy(file, &range) {
@@ -220,7 +220,7 @@ impl Table {
     fn open_copy(&mut self, file: &File, range: &Range<usize>) -> Result<Managed, PagerError> {
         let len = range.len().next_multiple_of(PAGE);
         let store = Arc::new(FileStore::part(file, false, range.start as u64, len as u64)?);
-        // SAFETY: who changes the file meanwhile is told nothing of what this mapping shows.
+        // SAFETY: whoever changes the file meanwhile learns nothing of what this mapping shows.
         let map = unsafe { self.pager()?.root().map_store_copy(store.clone(), len) }?;
         Ok(Managed::new(Kind::Private(range.start), map, held::clone(file)?, store, false))
     }
@@ -306,11 +306,11 @@ impl Table {
         (kept, gone)
     }
 
-    /// Writes everything back. What fails says so: nobody is left to tell.
+    /// Writes everything back and reports failures: no later flush will.
     pub fn write_back(&self) {
         for managed in &self.files {
             if let Err(error) = managed.map.write_back_range(0..managed.map.len()) {
-                say("stores to a mapped file could not be written", &error);
+                say("cannot write stores to a mapped file", &error);
             }
         }
     }
@@ -326,7 +326,7 @@ impl Table {
         &mut self.files
     }
 
-    /// In a forked child: its pager has no threads. What it held is left where it is.
+    /// Forgets the pager in a forked child, where it has no threads; its memory stays where it is.
     pub fn abandon(&mut self) {
         if let Some(control) = self.control.take() {
             control.abandon();
@@ -337,10 +337,10 @@ impl Table {
     }
 }
 
-/// What cannot be steered runs all the same.
+/// Offers the pager on a socket; without one the program runs all the same.
 fn offer(pager: &Pager, path: &Path) -> Option<Control> {
     let offered = pager.offer(path);
-    offered.inspect_err(|error| say("no socket to steer it by", &error)).ok()
+    offered.inspect_err(|error| say("cannot create the control socket", &error)).ok()
 }
 
 fn left(error: &PagerError) -> Mapped {

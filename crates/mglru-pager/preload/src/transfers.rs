@@ -50,8 +50,8 @@ pub unsafe extern "C" fn copy_file_range(
     })
 }
 
-/// Stands in for splice(2). It waits before the managed file is held, not while it is: who fills
-/// the pipe may need the file too.
+/// Stands in for splice(2). It waits before the managed file is held, not while it is: the
+/// writer of the pipe may need the file too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn splice(
     from: c_int,

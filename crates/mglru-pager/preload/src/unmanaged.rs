@@ -1,7 +1,7 @@
-//! What is not managed is said: how much of the program's memory is outside of the budget, and
-//! why. At the program's end in one line, while it runs in `memory.unmanaged`.
+//! Reports memory that no pager manages: how much of the program's memory is outside of the
+//! budget, and why. At the program's end in one line, while it runs in `memory.unmanaged`.
 //!
-//! What is resident is the kernel's to say (`smaps`); why it is outside is noted where a mapping is
+//! The kernel says what is resident (`smaps`); why it is outside is noted where a mapping is
 //! left to the kernel (`ranges`). A thread (`watcher`) brings both together when what is resident
 //! has changed, and at the end. Not counted is what any process has: code, stacks of ordinary
 //! depth, the pager itself. Nothing is said of 6 MiB: variables of libraries, and what malloc had
@@ -35,7 +35,7 @@ static RANGES: Ranges = Ranges::new();
 static STARTED: AtomicBool = AtomicBool::new(false);
 /// In a forked child, whose parent counts it for as long as it lives: that parent.
 static PARENT: AtomicI32 = AtomicI32::new(0);
-/// What was said, bytes: a program whose execve failed goes on.
+/// Bytes already reported: a program whose execve failed goes on and must not hear them twice.
 static SAID: AtomicU64 = AtomicU64::new(0);
 
 /// The process that has the thread which looks.
@@ -96,7 +96,7 @@ pub fn left(start: usize, range: Range<usize>, prot: c_int, flags: c_int, fd: c_
         in_memory: shared && flags & libc::MAP_ANONYMOUS == 0 && is_memory(fd),
         heap: heap::is_managed(),
     };
-    // What is opened within a reservation was left for the reservation's reason.
+    // A mapping opened within a reservation was left for the reservation's reason.
     let within = RANGES.at(start).filter(|_| fixed && call.reason() == Reason::Hint);
     let early = Some(Reason::Raw).filter(|_| !shared && !STARTED.load(Ordering::Acquire));
     RANGES.note(&mapped, early.or(within).unwrap_or_else(|| call.reason()));

@@ -1,5 +1,5 @@
-//! Reads and writes of several buffers: as `descriptors` has them for one. Of managed memory whose
-//! faults are signals, one call transfers [`MOST`] bytes at most.
+//! Reads and writes of several buffers: as `descriptors` has them for one. One call transfers at
+//! most [`MOST`] bytes of managed memory whose faults are signals.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ fn all(buffers: *const iovec, n: c_int) -> impl Iterator<Item = Range<usize>> + 
     ranges(buffers, n.max(0) as usize)
 }
 
-/// What is lent in the buffers' place; `None`: nothing need be.
+/// Memory lent in place of the buffers; `None`: they need none.
 fn lent(concerned: bool, buffers: *const iovec, n: c_int) -> Option<Lent> {
     concerned.then(|| Lent::new(total(all(buffers, n)).min(MOST)))?
 }

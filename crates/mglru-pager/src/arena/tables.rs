@@ -55,7 +55,7 @@ impl Arena {
         if self.is_heap() { Ok(()) } else { self.uffd.protect(self.view.pages(first, n)) }
     }
 
-    /// What is paid for a table that was not ready from the start.
+    /// Bytes paid for a table that was not ready from the start.
     fn late_bytes(&self) -> u64 {
         self.page_bytes() * PER_TABLE as u64
     }

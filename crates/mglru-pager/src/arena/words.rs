@@ -1,4 +1,4 @@
-//! What is said of an arena and its pages.
+//! Types that describe an arena and its pages.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -7,7 +7,7 @@ use crate::children::Children;
 use crate::engine::FaultEngine;
 use crate::store::Store;
 
-/// What backs the pages of an arena.
+/// Where the pages of an arena come from.
 #[derive(Clone)]
 pub enum Backing {
     /// Zeros at first, then swap.
@@ -16,8 +16,8 @@ pub enum Backing {
     Heap(Arc<Children>),
     /// A file or whatever the caller made.
     Store(Arc<dyn Store>),
-    /// What a store holds at first; pages that are stored to are the arena's own from then on, and
-    /// go to swap.
+    /// Pages come from a store at first; those that are stored to become the arena's own and go to
+    /// swap.
     Copy(Arc<dyn Store>),
 }
 
@@ -29,11 +29,11 @@ pub struct Wanted {
     /// Pages that there may be content of from the start. Tables of those beyond are paid for, and
     /// their entries protected, when the first of them is filled.
     pub nr_held: u32,
-    /// What backs its pages.
+    /// Where its pages come from.
     pub backing: Backing,
     /// Where it is to be, in place of what is there, which its owner gave up.
     pub over: Option<usize>,
-    /// Who serves its faults.
+    /// The engine that serves its faults.
     pub faults: FaultEngine,
     /// The kernel's accessed bits are used, if it keeps any.
     pub kept_bits: bool,
@@ -47,7 +47,7 @@ pub enum Bits {
     Entries,
     /// The kernel keeps accessed bits (`UFFDIO_RWPROTECT`).
     Kept,
-    /// Of what was staged alone: that it was rescued.
+    /// Staged pages alone: whether they were rescued.
     Rescues,
 }
 
@@ -78,12 +78,12 @@ pub enum Event {
     Used,
 }
 
-/// What faults cost and did. Times are nanoseconds.
+/// Counts and costs of faults. Times are nanoseconds.
 #[derive(Debug, Default)]
 pub struct FaultCounters {
     /// Pages that were missing.
     pub missing: AtomicU64,
-    /// Of these, had to be read.
+    /// How many of these had to be read.
     pub major: AtomicU64,
     /// First stores to clean pages.
     pub protect: AtomicU64,

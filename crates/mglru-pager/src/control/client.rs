@@ -18,7 +18,7 @@ pub enum ControlError {
     /// The pager refused.
     #[error("{reason}")]
     Refused {
-        /// What a system call would say.
+        /// The errno that a system call would give.
         errno: i32,
         /// Why.
         reason: String,
@@ -29,7 +29,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// What a system call would say.
+    /// The errno that a system call would give.
     pub fn errno(&self) -> i32 {
         match self {
             Self::Refused { errno, .. } => *errno,
@@ -75,7 +75,7 @@ impl Client {
         let sent = self.0.get_mut().write_all(format!("{}\n", fields.join("\t")).as_bytes());
         let mut head = String::new();
         let read = self.0.by_ref().take(64).read_line(&mut head);
-        // Who is turned away before it has asked is told why all the same.
+        // The server tells a client why even when it refuses before the request.
         if head.is_empty() {
             sent.and(read)?;
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

@@ -1,4 +1,4 @@
-//! What is asked, and the answer to it.
+//! Answers one request.
 
 use crate::error::PagerError;
 use crate::group::Group;
@@ -13,7 +13,7 @@ pub fn answer(pager: &Pager, line: &str) -> String {
     }
 }
 
-/// What is said to who is refused, framed.
+/// The framed answer to a client that is refused.
 pub fn refusal(errno: i32, reason: &str) -> String {
     format!("no {errno} {}\n{reason}", reason.len())
 }

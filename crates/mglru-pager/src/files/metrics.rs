@@ -1,4 +1,5 @@
-//! What cgroups do not have: how long faults took, refault rates of tiers, refault distances.
+//! Metrics that cgroups do not have: how long faults took, refault rates of tiers, refault
+//! distances.
 
 use std::fmt::Write;
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::error::PagerError;
 use crate::group::Group;
 
-/// Of `memory.stat`: the keys that have the name of what is counted.
+/// Keys of `memory.stat` that have the name of their counter.
 const KEYS: &[&str] = &[
     "anon",
     "file",
@@ -48,7 +48,7 @@ const KEYS: &[&str] = &[
 const EVENTS: &[&str] = &["low", "high", "max", "oom"];
 /// Those that stay at zero: a pager refuses pages, and kills nobody.
 const NEVER: &str = "oom_kill 0\noom_group_kill 0\n";
-/// Of `memory.swap.events`, beside the group's own names for them.
+/// Keys of `memory.swap.events`, beside the group's own names for them.
 pub const SWAP_EVENTS: &[&str] = &["swap_fail"];
 
 /// The text of `memory.stat`.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::error::PagerError;
 
-/// What answers for the file, in lines of a key and a number.
+/// Answers for the file, in lines of a key and a number.
 pub type Source = fn() -> String;
 
 static SOURCE: OnceLock<Source> = OnceLock::new();

@@ -65,7 +65,7 @@ impl Handler {
             }
             match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
                 Loaded::Content => {
-                    // First: who finds the page there finds it counted.
+                    // Count first: a thread that finds the page must find it counted.
                     arena.counters.read_around.fetch_add(1, Ordering::Relaxed);
                     self.installer.install_unmapped(at, &self.page);
                 }

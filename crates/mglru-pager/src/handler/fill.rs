@@ -21,7 +21,7 @@ pub(super) struct Reading {
     touch: Touch,
     first: u32,
     nr_pages: u32,
-    /// Of a page from the swap file.
+    /// The slot of a page from the swap file.
     slot: Option<Slot>,
     /// The page was evicted too early.
     missed: bool,
@@ -30,12 +30,12 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// What it is read for.
+    /// Why it is read.
     pub(super) fn touch(&self) -> Touch {
         self.touch
     }
 
-    /// Who waits for it stalls.
+    /// Tells whether a thread that waits for it stalls.
     pub(super) fn is_stall(&self) -> bool {
         self.missed
     }
@@ -79,7 +79,7 @@ impl Handler {
         full.wanted.store(true, Ordering::Release);
         self.installer.unlock(touch.page, Presence::Absent);
         if self.installer.waiting.count(Why::Room) == 0 {
-            // What was said when none of this handler's waited is not about this one.
+            // Clear a stale `hopeless` flag: it was raised before any fault waited here.
             self.arena.bells[self.nth].hopeless.store(false, Ordering::Release);
         }
         self.installer.waiting.add(touch, Why::Room);
@@ -213,7 +213,7 @@ impl Handler {
         self.served(Kind::Major, reading.touch);
     }
 
-    /// What a read did not reach lies beyond the end: zeros. Swap must be what was written.
+    /// Zeroes bytes beyond the end of a file that a read did not reach. Swap must be complete.
     fn check(&mut self, reading: &Reading, buffer: BufferId, n: usize) -> io::Result<()> {
         let len = reading.nr_pages as usize * PAGE;
         let bytes = self.ring.bytes(buffer);
@@ -225,8 +225,8 @@ impl Handler {
         }
     }
 
-    /// Swap has the only copy: its page is lost when a second read brings no better. What failed
-    /// the first time is said.
+    /// Swap has the only copy: its page is lost when a second read brings no better. Reports
+    /// why the first one failed.
     fn read_again(
         &mut self,
         reading: &Reading,

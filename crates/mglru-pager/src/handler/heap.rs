@@ -1,5 +1,5 @@
-//! What only heaps have: staged pages that are used again, memory that the program gives up, and
-//! children.
+//! Serves what only heaps have: staged pages that are used again, memory that the program gives up,
+//! and children.
 //!
 //! A message may be older than what is known here. The program waits in its call until the
 //! message was read, and this thread alone installs pages of a heap, so it is in order all the
@@ -107,8 +107,8 @@ impl Handler {
         arena.post(Event::Dropped, page);
     }
 
-    /// The program forked. What is mapped the child shares; staged pages it is given now, and
-    /// for swapped ones it gets a share of their slots; of what is withheld it gets nothing.
+    /// Serves a fork: the child shares mapped pages, is given staged ones now, gets a share of the
+    /// slots of swapped ones, and nothing of withheld ranges.
     pub(super) fn forked(&mut self, uffd: Uffd) {
         let arena = self.arena.clone();
         let Backing::Heap(children) = &arena.backing else { unreachable!("only heaps fork") };

@@ -12,7 +12,7 @@ use crate::sys::direct::Buffer;
 use crate::sys::uffd::is_again;
 use crate::sys::{clock, raw};
 
-/// What installs the pages of one arena.
+/// Installs the pages of one arena.
 pub(super) struct Installer {
     pub(super) arena: Arc<Arena>,
     /// Which of its handlers this is.
@@ -23,8 +23,8 @@ pub(super) struct Installer {
 
 impl Installer {
     /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
-    /// state is set, counted and told first: who was woken may ask at once for its store to be
-    /// flushed.
+    /// state is set, counted and told first, because a woken thread may ask at once for its
+    /// store to be flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
         self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
         self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +46,7 @@ impl Installer {
         } else {
             self.failed(page, error);
         }
-        // Of the page that is absent by now the policy was told already.
+        // The policy was told already of a page that is absent by now.
         self.arena.post(Event::Dropped, page);
     }
 
@@ -89,7 +89,7 @@ impl Installer {
         }
     }
 
-    /// What was swapped in to be written is no longer what swap holds.
+    /// Frees the slot of a page that was swapped in to be written: swap no longer holds it.
     fn filled(&mut self, page: u32, presence: Presence) {
         if presence == Presence::Dirty && self.arena.is_anon() {
             self.arena.free_slot(self.arena.pages.set_slot(page, 0));
@@ -123,7 +123,7 @@ impl Installer {
         self.unlock(page, Presence::Dirty);
     }
 
-    /// Lets go of a page. Who waits for it may be this handler or another.
+    /// Lets go of a page, for which this handler or another may wait.
     pub(super) fn unlock(&mut self, page: u32, presence: Presence) {
         if self.arena.pages.unlock(page, presence) {
             self.waiting.set_due();
@@ -134,7 +134,7 @@ impl Installer {
 
     pub(super) fn wake(&self, page: u32) {
         let woken = self.arena.uffd.wake(self.arena.view.pages(page, 1));
-        // What the program unmapped meanwhile has nobody waiting.
+        // Nobody waits for a page that the program unmapped meanwhile.
         assert!(woken.is_ok() || self.arena.is_heap(), "an arena's page");
     }
 
@@ -149,16 +149,16 @@ impl Installer {
         self.wake(touch.page);
     }
 
-    /// The locked, charged page cannot be had.
+    /// Gives up on loading the locked, charged page.
     pub(super) fn failed(&mut self, page: u32, error: &io::Error) {
         self.arena.account.uncharge(PAGE_COST);
         self.lose(page, error);
     }
 
-    /// The locked page cannot be had: whoever touches it learns so. That a file ends is no news.
+    /// Gives up on the locked page: whoever touches it gets an error. A file's end is not reported.
     pub(super) fn lose(&mut self, page: u32, error: &io::Error) {
         if error.raw_os_error() != Some(libc::ENXIO) {
-            raw::say(&format!("page {page} of a mapping cannot be had: {error}"));
+            raw::say(&format!("cannot load page {page} of a mapping: {error}"));
         }
         let after = self.poison(page);
         self.unlock(page, after);
@@ -173,7 +173,7 @@ impl Installer {
                 // It changes, or was unmapped: whoever comes back meets the same error.
                 return Presence::Absent;
             }
-            raw::say(&format!("page {page} is lost and cannot be poisoned: {error}"));
+            raw::say(&format!("cannot mark the lost page {page}: {error}"));
             std::process::abort();
         }
         Presence::Poisoned

@@ -2,7 +2,7 @@
 
 use super::Touch;
 
-/// What a fault waits for.
+/// Why a fault waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// Somebody else works on the page.

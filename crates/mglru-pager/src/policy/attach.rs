@@ -277,8 +277,8 @@ impl Policy {
         Some(Eviction { folio, may_write: true, outcome: Outcome::Pending })
     }
 
-    /// What the core does at the end of an eviction of its own; no shadow: nobody thinks that it
-    /// was evicted too early.
+    /// Ends an eviction as the core ends its own, but leaves no shadow: this one was asked for and
+    /// is never too early.
     fn paged_out(&mut self, eviction: Eviction) {
         let folio = eviction.folio;
         let [id, page] = self.lru.folios()[folio].owner;

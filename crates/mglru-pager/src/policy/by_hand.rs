@@ -9,7 +9,7 @@ use crate::sys::clock;
 const LATE: u64 = 50_000_000;
 /// A write that was waited for took no time worth counting, ns.
 const QUICK: u64 = 5_000_000;
-/// Of its time the thread may spend one part in this on writes that were not quick.
+/// The thread may spend one part in this of its time on slow writes.
 const PART: u64 = 10;
 
 /// When the next write may be waited for, on the clock of all threads, ns.

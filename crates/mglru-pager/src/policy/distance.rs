@@ -31,8 +31,8 @@ pub fn bound(class: usize) -> u64 {
     power + power * (class as u64 % 4) / 4
 }
 
-/// Of classes of distance, each its bound in bytes and how often pages came back, how many are not
-/// above `most` bytes; of the class that it falls in, in proportion.
+/// Counts refaults whose distance is at most `most` bytes. A class is its bound in bytes and how
+/// often pages came back; the class that `most` falls in counts in proportion.
 pub fn refaults_within(classes: &[(u64, u64)], most: u64) -> u64 {
     let part = |&(bound, count): &(u64, u64)| {
         let below = below(bound);
@@ -98,7 +98,7 @@ impl Distances {
         let at = self.at(number);
         if used {
             let after: u64 = self.epochs[at + 1..].iter().map(|epoch| epoch.away).sum();
-            // Of its own epoch nobody knows the order: half of them.
+            // The order within an epoch is unknown: take half of it.
             let distance = after + self.epochs[at].away.div_ceil(2);
             self.histogram[class(distance)] += 1;
         }

@@ -1,4 +1,4 @@
-//! What the policy keeps for each page of an arena: its folio while it is resident, its shadow
+//! The policy's entry for each page of an arena: its folio while it is resident, its shadow
 //! after it was evicted. Eight bytes.
 
 use std::io;
@@ -10,7 +10,7 @@ use crate::sys::table::Table;
 /// A shadow has 63 bits.
 const SHADOW: u64 = 1 << 63;
 
-/// What a page's entry holds.
+/// The content of a page's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slotted {
     /// It was never resident, or was dropped.

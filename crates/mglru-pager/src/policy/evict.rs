@@ -105,10 +105,10 @@ impl World {
             self.met_dirty.insert((id, page));
             Outcome::Dirty
         } else if unsaved && !(may_write && swaps) || !presence.is_resident() {
-            // Of a copy's page the first store's event may be on its way.
+            // A private copy's first-store event may still be queued.
             Outcome::Busy
         } else if !unsaved && self.swap.is_being_written(arena.pages.slot(page)) {
-            // Of a heap's page that was staged twice the first time's end may have come now.
+            // A heap page staged twice: the write of the first time may end only now.
             Outcome::Busy
         } else {
             return Ok(presence);
@@ -131,7 +131,7 @@ impl World {
         self.attached(victim.arena).arena.is_heap()
     }
 
-    /// What is mapped of heaps goes to staging.
+    /// Moves mapped pages of heaps to staging.
     fn stage_mapped(&mut self, victims: &mut [Victim]) {
         let runs: Vec<Run> =
             runs(victims.iter().filter(|v| v.presence.is_mapped() && self.is_heap(v))).collect();

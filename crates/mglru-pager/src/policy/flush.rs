@@ -1,5 +1,5 @@
-//! What is written when: first the dirty pages that reclaim met, then what callers asked to be
-//! written, then what nobody asked for in a while.
+//! Decides what is written when: first the dirty pages that reclaim met, then what callers asked to
+//! be written, then what nobody asked for in a while.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;

@@ -49,7 +49,7 @@ impl Policy {
             return;
         }
         self.world.taken.add(&arena, [arena.view.pages(page, 1)]);
-        // Of mappings with recency the fault was counted.
+        // The fault already counted as a use where the mapping has recency.
         let counted = self.lru.folios()[folio].flags.has(Bit::REFERENCED);
         if arena.access() == Access::Random && !counted {
             self.lru.accessed(folio);

@@ -59,13 +59,13 @@ impl World {
             return;
         };
         let run = window_around(page, window.entries, attached.arena.pages.len());
-        // Who had a page rescued may not have run since.
+        // The thread whose page was rescued may not have run since.
         let rescued = attached.arena.pages.take_young(page);
         if !rescued && !self.is_used(attached, category, page) {
             return;
         }
         let (lruvec, neighbours) = (folios[folio].lruvec, &mut out.neighbours);
-        // What is young already keeps its entry, and its bit for the next walk.
+        // A young page keeps its entry, and its bit for the next walk.
         let used = self.take_used(attached, category, run.clone(), |near| {
             let there = || {
                 let folio = attached.entries.folio(near);
@@ -114,7 +114,7 @@ impl World {
     ) -> Option<Used> {
         let view = &attached.arena.view;
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
-        // Of a heap what is closed lies between, where the kernel would clear nothing at all.
+        // Closed parts of a heap lie between; the kernel would clear nothing in such a range.
         let exact = view.is_cut() || category == Category::Accessed;
         let (mut n, mut runs) = (0, Runs { exact, ..Runs::default() });
         let addresses = view.address(run.start)..view.address(run.end);
@@ -132,15 +132,15 @@ impl World {
     }
 }
 
-/// What a scan found.
+/// Result of a scan.
 struct Used {
     /// Used pages.
     n: u32,
-    /// What of them was taken.
+    /// The part of them that was taken.
     runs: Vec<Span>,
 }
 
-/// What a scan for an arena's used pages looks for, if one tells.
+/// The kind of entries that tell an arena's used pages, if a scan can tell.
 fn category(arena: &Arena) -> Option<Category> {
     match arena.bits() {
         Bits::Entries => Some(Category::Present),

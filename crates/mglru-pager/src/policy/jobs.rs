@@ -69,8 +69,8 @@ impl Job {
         }
     }
 
-    /// Pages that may be written at a time. Who waits for room takes clean pages from further on
-    /// rather than wait for writes too.
+    /// Pages that may be written at a time. A fault that waits for room takes clean pages from
+    /// further on rather than wait for writes too.
     fn wanted(&self) -> u64 {
         match self.purpose {
             Purpose::Requested(_) => GOAL,
@@ -185,8 +185,8 @@ impl Policy {
         }
     }
 
-    /// What nobody waits for leaves the processor to whoever wants it; what brings usage below a
-    /// limit that is exceeded goes first.
+    /// Gives the processor up to others while nobody waits; goes ahead of them while a limit is
+    /// exceeded, because only this brings usage down.
     pub(super) fn give_way(&mut self) {
         self.courtesy.go_ahead(self.jobs.iter().any(Job::is_over_limit));
         if self.is_waited_for() || self.courtesy.step_back() && self.is_waited_for() {
@@ -262,7 +262,7 @@ impl Policy {
         let heaps = !room && reclaimed == 0 && self.waits_for_heaps();
         let over = match &mut job.purpose {
             Purpose::Requested(reply) => {
-                // Who asked may have given up; the pages are reclaimed all the same.
+                // The caller may have given up; the pages are reclaimed all the same.
                 let _ = reply.send(reclaimed);
                 return true;
             }
@@ -292,7 +292,7 @@ impl Policy {
                     if step == RetryStep::Oom && *limit == Setting::Max {
                         self.out_of_memory(&job.account);
                     }
-                    // Who asked may have given up: what could go is gone all the same.
+                    // The caller may have given up; the pages that could go are gone.
                     let _ = reply.send(());
                     return true;
                 }

@@ -7,7 +7,7 @@ use crate::pressure::PERIOD;
 use crate::sys::clock;
 use crate::sys::tasks::{Folder, Task};
 
-/// What is kept from one look at the program's threads to the next.
+/// State kept from one look at the program's threads to the next.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     next: u64,

@@ -1,4 +1,4 @@
-//! What the policy can tell of a group: counters, sizes, generations, distances.
+//! Reports on a group: counters, sizes, generations, distances.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl GroupReport {
 }
 
 impl Policy {
-    /// What there is to say of a group, those below it included.
+    /// Reports on a group and those below it.
     pub(crate) fn report(&mut self, memcg: MemcgId) -> GroupReport {
         self.learn();
         let mut report = GroupReport {
@@ -93,7 +93,7 @@ impl Policy {
         self.lru.dump(memcg, &self.account(memcg).path, now)
     }
 
-    /// What the controller compares: evicted and refaulted pages of each type and tier.
+    /// The controller's input: evicted and refaulted pages of each type and tier.
     pub(crate) fn tier_rates(&mut self, memcg: MemcgId) -> TierRates {
         self.learn();
         self.lru.tier_rates(memcg, NODE)

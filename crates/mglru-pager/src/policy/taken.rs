@@ -12,9 +12,9 @@ use crate::sys::uffd::Span;
 /// Runs of addresses.
 #[derive(Default)]
 pub(super) struct Taken {
-    /// Whose entries are to go.
+    /// Ranges whose entries are to be zapped.
     zaps: Vec<Span>,
-    /// Whose bits are kept by the kernel, and for which arena.
+    /// Ranges whose bits the kernel keeps, with their arena.
     kept: Vec<(Arc<Arena>, Span)>,
 }
 
@@ -40,8 +40,8 @@ impl Taken {
         all.filter(|run| run.start < range.end && range.start < run.end()).copied().collect()
     }
 
-    /// Clears what was taken. What the program unmapped of a heap meanwhile, or while it forks,
-    /// keeps its bit, and counts as used once more.
+    /// Clears the bits that were taken. Heap pages that the program unmapped meanwhile, or while it
+    /// forks, keep their bit and count as used once more.
     pub(super) fn clear(&mut self) {
         zap_all(&self.zaps).expect("arenas' pages");
         self.zaps.clear();

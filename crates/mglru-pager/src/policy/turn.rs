@@ -12,7 +12,7 @@ const SLICES: usize = 4;
 /// Pages that are evicted for a turn at least: a walk is of all that a group has mapped.
 const LEAST: u64 = 1024;
 
-/// What is turning, and how far each group has come.
+/// Turnover: how far each group has come.
 #[derive(Default)]
 pub(super) struct Turn {
     aging: Option<Aging>,

@@ -39,7 +39,7 @@ pub(super) struct Attached {
     pub(super) mm: MmId,
     /// How often pages are pinned.
     pub(super) pins: BTreeMap<u32, u32>,
-    /// What is charged besides its pages, bytes.
+    /// Bytes charged besides its pages.
     pub(super) overhead: u64,
 }
 
@@ -219,6 +219,7 @@ impl Host for World {
             min: 0,
             low: pages(max - from),
             high: pages(max - until),
+            reserve: 0,
         }
     }
 
@@ -271,7 +272,7 @@ impl Host for World {
         self.note_evicted(id, page);
     }
 
-    /// What reclaim met dirty is written next; there is nobody to wake.
+    /// Pages that reclaim met dirty are written next; there is no flusher to wake.
     fn wake_flusher(&mut self, _node: NodeId) {}
 
     /// The pager keeps no caches of its own.

@@ -23,13 +23,13 @@ use crate::sys::{PAGE, clock};
 
 /// Writes under way at once.
 const DEPTH: u16 = 256;
-/// Of these, to swap, when reclaim goes on: what it packs while no buffer is free was for nothing.
+/// Most of these to swap while reclaim goes on: without a free buffer it packs pages in vain.
 const TO_SWAP: usize = 32;
 /// As [`TO_SWAP`] while a limit is exceeded: where others compute, each wait is long.
 const TO_SWAP_OVER: usize = 160;
-/// What is on its way to swap takes less than this part of a limit.
+/// Writes to swap take less than this part of a limit.
 const SHARE: u64 = 64;
-/// Of these, if nobody waits for them: reads of faults wait behind them in the disk's queue.
+/// Most writes while nobody waits for them: reads of faults queue behind them on the disk.
 const UNASKED: usize = 8;
 /// Pages of one write at most.
 pub(super) const CLUSTER: u32 = 8;
@@ -54,7 +54,7 @@ struct Writing {
     arena: u32,
     first: u32,
     nr_pages: u32,
-    /// Of a page that goes to swap.
+    /// The slot of a page that goes to swap.
     slot: Option<Slot>,
     /// Counts writes; a flush waits for those before it.
     number: u64,
@@ -68,19 +68,19 @@ impl Writing {
     }
 }
 
-/// What writes.
+/// Writes pages back.
 pub(super) struct Writer {
     ring: Ring,
-    /// Who pays for its buffers.
+    /// The account that pays for its buffers.
     payer: Arc<Account>,
     writing: Vec<Option<Writing>>,
-    /// Of these, to swap.
+    /// How many of these go to swap.
     to_swap: usize,
     number: u64,
     pub(super) by_hand: ByHand,
 }
 
-/// What became of an attempt to write.
+/// Outcome of an attempt to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Started {
     /// So many pages are being written, or are written.
@@ -141,7 +141,7 @@ impl Writer {
         true
     }
 
-    /// What is being written so that it can be evicted: arenas, and how many pages.
+    /// Pages being written so that they can be evicted: arenas, and how many pages.
     pub(super) fn leaving(&self) -> impl Iterator<Item = (u32, u64)> {
         let leaving = self.writing.iter().flatten().filter(|w| w.why == Why::Reclaim);
         leaving.map(|w| (w.arena, w.nr_pages.into()))
@@ -349,7 +349,7 @@ impl Policy {
         }
     }
 
-    /// What is in memory is the only copy again.
+    /// Makes the page in memory the only copy again.
     fn write_failed(&mut self, arena: &Arena, page: u32, slot: Option<Slot>) {
         let presence = loop {
             match arena.pages.try_lock(page) {

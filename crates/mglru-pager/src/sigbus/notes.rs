@@ -1,5 +1,5 @@
-//! What threads that serve their own faults leave to the arena's handler. Written in a signal
-//! handler: nothing is allocated.
+//! Notes that threads which serve their own faults leave to the arena's handler. Written in a
+//! signal handler: nothing is allocated.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use crate::arena::{Arena, Event};
 use crate::pages::Slot;
 use crate::sys::signal;
 
-/// Notes that an arena has room for; who finds none waits for the handler to read them.
+/// Notes that an arena has room for; a thread that finds none waits for the handler.
 const NOTES: usize = 256;
 /// Notes that wake the handler: at most 64 slots, 256 KiB of the pool, are freed later than they
 /// could be.
 const SOME: usize = 64;
 
-/// What is left to the handler.
+/// Work that is left to the handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// A fault of a page, by a store or not.
     Touched(u32, bool),
-    /// What happened to a page is to be posted.
+    /// Post what happened to a page.
     Happened(Event, u32),
     /// A slot of swap is free.
     Free(Slot),
@@ -55,7 +55,7 @@ impl Note {
     }
 }
 
-/// What an arena whose faults are signalled has besides.
+/// State of an arena whose faults are signalled.
 #[derive(Debug)]
 pub struct Notes {
     words: [AtomicU64; NOTES],
@@ -84,8 +84,8 @@ impl Notes {
         }
     }
 
-    /// Where it is put; `None`: there is no room. Of a fault that is repeated before it was read
-    /// one note is enough.
+    /// Puts a note and tells where; `None`: there is no room. One note is enough for a fault that
+    /// repeats before the note was read.
     fn put(&self, note: Note) -> Option<usize> {
         let (own, repeats) = (note.word(), matches!(note, Note::Touched(..)));
         self.words.iter().position(|word| {

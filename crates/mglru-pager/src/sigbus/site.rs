@@ -24,9 +24,9 @@ static ZEROS: Bytes = Bytes([0; PAGE]);
 /// An arena, and where what is left to its handler goes.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// Whose page it is.
+    /// The arena of the page.
     pub arena: &'a Arena,
-    /// What its handler reads.
+    /// Notes that its handler reads.
     pub notes: &'a Notes,
 }
 
@@ -46,7 +46,7 @@ impl Site<'_> {
             courtesy::hurry();
             return self.left(page, store);
         };
-        // Who does not say whether it stored, and finds the page there, stored.
+        // If the access type is unknown and the page is mapped, treat it as a store.
         let stored = store.unwrap_or(presence.is_mapped());
         let kind = self.arena.kind_of(page, presence, stored);
         let (after, event) = match presence {
@@ -99,7 +99,7 @@ impl Site<'_> {
         Some(presence)
     }
 
-    /// Reads the page, if it is to be read alone. What fails the handler meets again, and says.
+    /// Reads the page, if it is to be read alone. The handler meets a failure again and reports it.
     fn fill_stored(self, page: u32, store: bool, from: &dyn Store) -> Option<Presence> {
         let queue = from
             .queue()
@@ -147,7 +147,7 @@ impl Site<'_> {
     fn allow_store(self, page: u32) -> Presence {
         self.arena.pages.set(page, Presence::Dirty);
         if self.arena.uffd.unprotect(self.arena.view.pages(page, 1)).is_err() {
-            raw::say("a page of a mapping cannot be made writable");
+            raw::say("cannot make a page of a mapping writable");
             std::process::abort();
         }
         if self.arena.is_anon() && self.arena.pages.slot(page) != 0 {

@@ -16,7 +16,7 @@ pub enum Codec {
     Zstd,
 }
 
-/// What a page came to.
+/// Result of packing a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     /// The scratch holds it.

@@ -44,7 +44,7 @@ fn class_of(len: usize) -> usize {
 }
 
 impl Pool {
-    /// Of at most `bytes`.
+    /// Makes a pool of at most `bytes`.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let nr_chunks = bytes / CHUNK;
         Ok(Self {
@@ -95,7 +95,7 @@ impl Pool {
         Some(())
     }
 
-    /// What an object holds.
+    /// The bytes of an object.
     pub fn get(&self, object: Object) -> &[u8] {
         &self.memory[object.at as usize..][..usize::from(object.len)]
     }

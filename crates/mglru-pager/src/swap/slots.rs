@@ -18,7 +18,7 @@ pub enum Write {
     Done,
 }
 
-/// What a slot stands for.
+/// Where the page of a slot lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An object of the pool.
@@ -96,7 +96,7 @@ impl Slots {
         (self.places.len() - 1) as Slot
     }
 
-    /// What a taken slot stands for.
+    /// Tells where the page of a taken slot lies.
     pub fn get(&self, slot: Slot) -> &Place {
         self.places[slot as usize].as_ref().expect("the slot is taken")
     }

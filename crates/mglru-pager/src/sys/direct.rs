@@ -163,7 +163,7 @@ pub(super) mod tests {
     use super::super::PAGE;
     use super::*;
 
-    /// What smaps calls `dc`: not copied at a fork.
+    /// `dc` of smaps: not copied at a fork.
     pub fn is_kept_from_children(buffer: &Buffer) -> bool {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut holds = false;

@@ -111,7 +111,7 @@ impl Staging {
         taken.or_else(|why| self.copy_passed(offset, why))
     }
 
-    /// What a child shares, or a device holds, is copied.
+    /// Copies pages that a child shares or a device holds.
     fn copy_passed(&self, offset: u64, why: io::Error) -> io::Result<()> {
         if !raw::is_here(self.passage as u64) {
             return Err(why);
@@ -150,7 +150,7 @@ impl Drop for Staging {
 /// Has a page be the process's alone again, after a fork shared it, as a store would that changes
 /// nothing. It waits for the handler if stores to it are protected.
 pub fn unshare(address: u64) {
-    // What left meanwhile is not to come back for this.
+    // Pages that left meanwhile must not come back for this.
     if raw::is_here(address) {
         // SAFETY: no content changes.
         let _ = unsafe { raw::advise(address as *mut u8, PAGE, libc::MADV_POPULATE_WRITE) };

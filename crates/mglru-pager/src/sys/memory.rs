@@ -56,7 +56,7 @@ impl Memory {
         self.changing(punch).map(drop)
     }
 
-    /// Who wrote now would wait for somebody else.
+    /// Tells whether a writer would have to wait for another thread.
     pub fn is_changing(&self) -> bool {
         self.changing.load(Ordering::Relaxed) > 0
     }

@@ -36,7 +36,7 @@ struct Run {
     categories: u64,
 }
 
-/// What pages a scan finds.
+/// The kind of pages that a scan finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// Those that are mapped.

@@ -8,7 +8,7 @@ use super::held;
 use super::uffd::Span;
 use crate::own;
 
-/// What the kernel answered.
+/// The kernel's answer.
 fn answer(result: libc::c_long) -> io::Result<usize> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
 }
@@ -157,7 +157,7 @@ pub fn write(fd: BorrowedFd<'_>, content: &[u8]) -> io::Result<usize> {
 
 /// The names in an open folder.
 pub fn entries(folder: BorrowedFd<'_>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
-    /// Of an entry: its number, the next one's place, its length and type.
+    /// Head of an entry: its number, the next one's place, its length and type.
     const HEAD: usize = 19;
     let mut buffer = [0u8; 4096];
     loop {

@@ -43,7 +43,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Of `depth` transfers of up to `bytes` each.
+    /// Opens a ring for `depth` transfers of up to `bytes` each.
     pub fn new(depth: u16, bytes: usize) -> io::Result<Self> {
         // Its thread looks often enough: it need not be interrupted when a transfer ends.
         let made = IoUring::builder().setup_coop_taskrun().build(u32::from(depth))?;
@@ -89,7 +89,7 @@ impl Ring {
         self.free.push(buffer.0);
     }
 
-    /// What a taken buffer holds.
+    /// The content of a taken buffer.
     pub fn bytes(&mut self, buffer: BufferId) -> &mut [u8] {
         &mut self.buffers[buffer.index()]
     }

@@ -11,7 +11,7 @@ use super::checked;
 /// A fault as the signal tells it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bus {
-    /// What was touched.
+    /// The address that was touched.
     pub address: usize,
     /// By a store; `None`: this kind of processor is not asked.
     pub store: Option<bool>,
@@ -21,13 +21,13 @@ pub struct Bus {
 pub type Serve = fn(Bus) -> bool;
 
 static SERVE: OnceLock<Serve> = OnceLock::new();
-/// What the program wants done with the others; nothing yet: the default.
+/// The program's action for the others; null: the default.
 static OTHERS: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
 // SAFETY: a function's address and numbers.
 static DEFAULT: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
 
-/// Has faults that are signalled served from now on. What was done with SIGBUS before is done with
-/// those that are not ours.
+/// Serves signalled faults from now on. The action that SIGBUS had before is taken for faults that
+/// are not ours.
 pub fn serve_bus(serve: Serve) -> io::Result<()> {
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,8 +56,8 @@ fn set_others(action: libc::sigaction) {
     OTHERS.store(Box::into_raw(Box::new(action)), Ordering::Release);
 }
 
-/// What is done with SIGBUS that is not ours, from now on if it is to change; `None`: nothing of
-/// ours is signalled, and the kernel knows.
+/// Reads the action for SIGBUS that is not ours, and changes it if asked to; `None`: nothing of
+/// ours is signalled, and the kernel knows it.
 pub fn others(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
     SERVE.get()?;
     let before = wanted_of_others();

@@ -131,7 +131,8 @@ fn has_ended(stat: &str) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
-/// What the pager's own threads do, for a message: name, state and where in the kernel each is.
+/// Describes what the pager's own threads do, for a message: name, state and where in the kernel
+/// each is.
 pub fn own_doing() -> String {
     let read = |id: u32, file: &str| {
         let text = std::fs::read_to_string(format!("/proc/self/task/{id}/{file}"));

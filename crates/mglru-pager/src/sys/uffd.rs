@@ -27,7 +27,7 @@ pub const FEATURE_SIGBUS: u64 = 1 << 7;
 pub const FEATURE_EVENT_FORK: u64 = 1 << 1;
 /// Memory that is dropped or unmapped is reported.
 const FEATURE_EVENTS_GONE: u64 = 1 << 3 | 1 << 6;
-/// What a heap needs.
+/// Features that a heap needs.
 pub const FEATURES_HEAP: u64 = FEATURE_WP | FEATURE_MOVE | FEATURE_EVENT_FORK | FEATURE_EVENTS_GONE;
 /// The kernel keeps accessed bits, of both kinds of access and without messages.
 pub const FEATURES_RWP: u64 = 1 << 17 | 1 << 18;
@@ -63,7 +63,7 @@ pub struct Message {
 /// A page fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Of the page.
+    /// Address of the page.
     pub address: u64,
     /// A store was tried.
     pub write: bool,
@@ -71,7 +71,7 @@ pub struct Fault {
     pub protected: bool,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug)]
 pub enum Notice {
     /// A page is missing, or protected.
@@ -94,7 +94,7 @@ impl Message {
         (self.event == EVENT_PAGEFAULT).then_some(fault)
     }
 
-    /// What it says. Asked once: a child's descriptor is handed over.
+    /// Decodes it. Ask once: a child's descriptor is handed over.
     pub fn notice(&self) -> Option<Notice> {
         match self.event {
             EVENT_FORK => Some(Notice::Fork(Uffd::of_child(self.flags as libc::c_int))),

@@ -1,4 +1,4 @@
-//! What a device is: named presets (experiments §0.3), of which every number can be overridden.
+//! Describes devices: named presets (experiments §0.3), of which every number can be overridden.
 //!
 //! A preset alone is written as its name; changes as a table with `preset` and the changed keys.
 

@@ -3,7 +3,7 @@
 
 use mglru::types::Nanos;
 
-/// What is assumed before anything was written: 100 MB/s.
+/// Bandwidth that is assumed before anything was written: 100 MB/s.
 const INITIAL_PAGES_PER_S: u64 = 25_600;
 /// Busy time per sample.
 const SAMPLE: Nanos = 200_000_000;

@@ -2,6 +2,7 @@
 //! an order by the time of the first dirty page.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use mglru::types::{MemcgId, Nanos};
 use mglru_workload::op::FileId;
@@ -92,6 +93,17 @@ impl DirtyFiles {
     /// The first run of dirty pages at or after `from`: (page, pages), at most `max` long.
     pub fn next_run(&self, file: FileId, from: u64, max: u64) -> Option<(u64, u64)> {
         self.pages(file)?.next_run(from, max)
+    }
+
+    /// The runs of dirty pages inside a range of a file.
+    pub fn runs_within(&self, file: FileId, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut from = range.start;
+        let next = || {
+            let (page, pages) = self.next_run(file, from, range.end.checked_sub(from)?)?;
+            from = page + pages;
+            (page < range.end).then(|| page..from.min(range.end))
+        };
+        std::iter::from_fn(next).collect()
     }
 
     /// Files with dirty pages since `before` or earlier, oldest first; of one owner, or of all.
@@ -206,6 +218,15 @@ mod tests {
         assert_eq!((files.count(3), files.total(), files.is_dirty(3, 5)), (1, 1, true));
         assert!(files.clear(3, 5) && !files.clear(3, 5) && !files.clear(99, 0));
         assert_eq!((files.total(), files.dirtied_by(99, None).count()), (0, 0));
+    }
+
+    #[test]
+    fn runs_inside_a_range_are_cut_to_it() {
+        let files = dirty([0, 1, 4, 5, 6, 9]);
+        assert_eq!(files.runs_within(3, 1..6), [1..2, 4..6]);
+        assert_eq!(files.runs_within(3, 2..4), []);
+        assert_eq!(files.runs_within(3, 5..16), [5..7, 9..10]);
+        assert_eq!(files.runs_within(9, 0..8), []);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What a flusher thread writes next. It is woken for a reason, and a pass for that reason visits
-//! files in the order in which they were dirtied, a chunk of each at a time.
+//! Decides what a flusher thread writes next. It is woken for a reason, and a pass for that reason
+//! visits files in the order in which they were dirtied, a chunk of each at a time.
 //!
 //! | reason | which files | until |
 //! |---|---|---|
@@ -140,8 +140,8 @@ impl Flusher {
         at_work || self.wanted[reason as usize]
     }
 
-    /// What to write next; `None`: back to sleep. The machine starts writeback of those pages it
-    /// can and clears them in `files`; the others are passed over until a later visit.
+    /// Picks the file to write next; `None`: back to sleep. The machine starts writeback of those
+    /// pages it can and clears them in `files`; the others are passed over until a later visit.
     pub fn next(
         &mut self,
         now: Nanos,

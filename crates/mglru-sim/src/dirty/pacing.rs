@@ -12,7 +12,7 @@ pub const MAX_PAUSE: Nanos = 200_000_000;
 const MIN_PAUSE: Nanos = 1_000_000;
 const SECOND: u128 = 1_000_000_000;
 
-/// What a writer has to do now.
+/// Says what a writer has to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pause {
     /// Go on.
@@ -30,8 +30,8 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// What a writer that has `dirtied` pages since it last asked has to do, when the domain holds
-    /// `held` pages dirty or under writeback and `pages_per_s` are written out.
+    /// Says what a writer that has `dirtied` pages since it last asked has to do, when the domain
+    /// holds `held` pages dirty or under writeback and `pages_per_s` are written out.
     pub fn pause(
         &mut self,
         now: Nanos,

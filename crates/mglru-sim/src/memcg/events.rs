@@ -1,4 +1,4 @@
-//! What happened to a group, as `memory.events` and `memory.events.local` count it.
+//! Counts events of a group as `memory.events` and `memory.events.local` do.
 
 /// Something that happens to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

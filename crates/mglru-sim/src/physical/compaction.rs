@@ -3,7 +3,7 @@
 //!
 //! A run is a value that is stepped: one step takes at most [`CLUSTER`] pages off and moves them.
 //! Pages on their way belong to the run; after a step each is in its new place or back in its old.
-//! What a page is, and whether it may be moved now, is the [`Mover`]'s business.
+//! The [`Mover`] knows what a page is and whether it may be moved now.
 
 pub mod defer;
 mod free_scanner;
@@ -45,7 +45,7 @@ pub enum End {
     Partial,
 }
 
-/// What one step came to.
+/// Says how one step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// There is more to do.
@@ -54,7 +54,7 @@ pub enum Step {
     Over(End),
 }
 
-/// Who knows what is in the pages.
+/// Knows the content of pages, and moves it.
 pub trait Mover {
     /// May the folio be taken off its list now?
     fn isolate(&mut self, folio: FolioId, mode: Mode) -> bool;
@@ -66,7 +66,7 @@ pub trait Mover {
     fn put_back(&mut self, folio: FolioId);
 }
 
-/// What runs have done, in pages.
+/// Counts the work of runs, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Looked at by the migrate scanner.
@@ -90,7 +90,7 @@ pub struct Memory {
     migrate: [Option<Pfn>; 2],
     /// Where the free scanner goes on.
     free: Option<Pfn>,
-    /// What all runs did.
+    /// Counts the work of all runs.
     pub tally: Tally,
 }
 

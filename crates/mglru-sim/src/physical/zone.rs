@@ -16,7 +16,7 @@ use super::per_cpu::{BATCH, PerCpu};
 use super::watermarks::{Stock, Watermarks, min_free};
 use super::{Era, MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, block_start};
 
-/// What a frame in use holds.
+/// Names the content of a frame in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Taken and not yet put to use.
@@ -47,12 +47,12 @@ pub enum Frame {
     Used(Use),
 }
 
-/// What is asked for.
+/// Describes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// log2 of its pages.
     pub order: u8,
-    /// What it is for: one of [`MigrateType::REQUESTED`].
+    /// Its purpose: one of [`MigrateType::REQUESTED`].
     pub migrate: MigrateType,
     /// It cannot wait, and may use blocks kept for such (modern era).
     pub atomic: bool,

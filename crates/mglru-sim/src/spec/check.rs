@@ -1,6 +1,6 @@
 //! Which machines can be simulated: ranges of single keys, then keys that contradict each other.
 
-use super::{GroupSpec, MachineSpec, PAGE_SIZE, Physical, Size};
+use super::{FileSystem, GroupSpec, MachineSpec, PAGE_SIZE, Physical, Size};
 use crate::physical::PAGEBLOCK_PAGES;
 use crate::swap::SwapKind;
 
@@ -11,7 +11,7 @@ const MAX_COST: u64 = 1_000_000_000;
 /// Slots have 32-bit numbers, of which page tables keep 31 bits less the empty entry.
 const MAX_SWAP: Size = Size(((1 << 31) - 2) * PAGE_SIZE);
 
-/// What is wrong with a machine.
+/// Says what is wrong with a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// A value outside its range.
@@ -33,7 +33,7 @@ pub enum SpecError {
         key: String,
         /// Its value.
         got: String,
-        /// What it contradicts.
+        /// The key that it contradicts.
         problem: String,
     },
 }
@@ -48,6 +48,7 @@ impl MachineSpec {
         self.check_numbers()?;
         self.check_zones()?;
         self.check_physical()?;
+        self.check_filesystem()?;
         self.dirty.check()?;
         self.device.check("device")?;
         for (name, cost) in self.costs.named() {
@@ -86,10 +87,13 @@ impl MachineSpec {
 
     fn check_zones(&self) -> Result<(), SpecError> {
         in_range("zones.watermark_scale", self.zones.watermark_scale, 0, 3_000)?;
-        let node = Size(self.memory.0 / u64::from(self.nodes));
-        if self.zones.dma32 >= node {
-            let problem = format!("leaves no normal zone of the first node's {node}");
-            return contradiction("zones.dma32", self.zones.dma32, problem);
+        let node = self.node();
+        let problem = || format!("leaves no normal zone of the first node's {node}");
+        if self.dma() >= node {
+            return contradiction("zones.dma", self.dma(), problem());
+        }
+        if self.dma().0 + self.zones.dma32.0 >= node.0 {
+            return contradiction("zones.dma32", self.zones.dma32, problem());
         }
         match self.zones.min_free {
             Some(min) => in_range("zones.min_free", min, Size(0), Size(self.memory.0 / 4)),
@@ -105,12 +109,28 @@ impl MachineSpec {
             "one node only".to_owned()
         } else if self.zones.dma32 != Size(0) {
             "one zone only (zones.dma32)".to_owned()
+        } else if self.dma() != Size(0) {
+            "one zone only (zones.dma)".to_owned()
         } else if self.pages() % block != 0 {
             format!("memory must be whole pageblocks of {}", Size(block * PAGE_SIZE))
         } else {
             return Ok(());
         };
         contradiction("physical", "buddy", problem)
+    }
+
+    /// Frames are given out one by one.
+    fn check_filesystem(&self) -> Result<(), SpecError> {
+        let name = match self.filesystem {
+            FileSystem::Order0 => return Ok(()),
+            FileSystem::Ext4 => "ext4",
+            FileSystem::Xfs => "xfs",
+        };
+        if self.physical == Physical::Buddy {
+            let problem = "its large folios need physical = \"simple\"";
+            return contradiction("filesystem", name, problem);
+        }
+        Ok(())
     }
 
     fn check_swap(&self) -> Result<(), SpecError> {

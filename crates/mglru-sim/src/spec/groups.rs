@@ -76,7 +76,7 @@ struct Written {
     memory: Memory,
 }
 
-/// What the dotted keys make.
+/// Receives the dotted keys.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Memory {

@@ -1,4 +1,4 @@
-//! What the swap space is.
+//! Describes the swap space.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use mglru::Shadow;
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
-use mglru::types::{FolioId, LruvecId};
-use mglru_workload::{Content, FileId, RegionId};
+use mglru::types::FolioId;
+use mglru_workload::{Content, RegionId};
 
 use super::World;
 use crate::address_space::Owner;
@@ -22,11 +22,11 @@ impl World {
             return Outcome::Pinned;
         }
         match Owner::unpack(folios[folio].owner) {
-            Owner::File { file, page } => {
+            Owner::File { file, .. } => {
                 self.unmap_file_folio(folios, folio);
                 match (folios[folio].flags.has(Bit::DIRTY), may_write) {
                     (false, _) => Outcome::Ready { wrote: false },
-                    (true, true) => self.write_file_folio(folios[folio].lruvec, file, page),
+                    (true, true) => self.write_file_folio(folios, folio, file),
                     (true, false) => Outcome::Dirty,
                 }
             }
@@ -43,18 +43,6 @@ impl World {
         }
     }
 
-    /// Reclaim itself writes one page of a file (rules up to 6.18).
-    fn write_file_folio(&mut self, lruvec: LruvecId, file: FileId, page: u32) -> Outcome {
-        let (page, memcg) = (u64::from(page), self.memcg_of(lruvec));
-        self.writeback.started(file, page, 1, memcg, self.now);
-        let io = Io { write: true, lba_page: self.lba(file, page), pages: 1 };
-        if self.submit(DiskId::Files, io, Purpose::Writeback { file, page, pages: 1 }) {
-            self.writeback.ended(file, 1, memcg, self.now);
-            return Outcome::Ready { wrote: true };
-        }
-        Outcome::WriteQueued
-    }
-
     /// Removes every entry that maps a page of a file. A dirty entry implies a dirty folio, so
     /// nothing is lost with it. Returns whether any entry in a mapping with recency was young.
     pub(crate) fn unmap_file_folio(&mut self, folios: &mut Folios, folio: FolioId) -> bool {
@@ -64,17 +52,20 @@ impl World {
         if left > 0 {
             self.spend(self.costs.unmap_ns);
         }
+        let n = folios[folio].pages() as u32;
         for nth in 0..self.spaces.nr_mappings(owner) {
             if left == 0 {
                 break;
             }
-            let Some((region, page)) = self.spaces.mapping(owner, nth) else { continue };
+            let Some((region, pages)) = self.spaces.mapped(owner, n, nth) else { continue };
             let vma = self.spaces.vma_mut(region);
-            let pte = vma.table.get(page);
-            if pte.has_folio() {
-                young |= pte.is_young() && vma.recency;
-                vma.table.set(page, Pte::NONE);
-                left -= 1;
+            for page in pages {
+                let pte = vma.table.get(page);
+                if pte.has_folio() {
+                    young |= pte.is_young() && vma.recency;
+                    vma.table.set(page, Pte::NONE);
+                    left -= 1;
+                }
             }
         }
         folios[folio].mapcount = left;
@@ -142,7 +133,7 @@ impl World {
         Outcome::WriteQueued
     }
 
-    /// What a page of an anonymous region holds.
+    /// Returns the content of a page of an anonymous region.
     pub(crate) fn class_of(&self, region: RegionId, page: u32) -> Class {
         match self.spaces.vma(region).content {
             Content::Zero => Class::Zero,
@@ -164,7 +155,10 @@ impl World {
         let owner = Owner::unpack(folios[folio].owner);
         match owner {
             Owner::File { file, page } => {
-                self.uncache_page(file, u64::from(page), shadow);
+                let first = u64::from(page);
+                for page in first..first + folios[folio].pages() {
+                    self.uncache_page(file, page, shadow);
+                }
             }
             Owner::Anon { .. } => {
                 let slot = folios[folio].host;

@@ -22,7 +22,7 @@ const BUFFERS_PER_PAGE: u16 = 39;
 pub struct Frames {
     /// The one zone.
     pub zone: Zone,
-    /// What compaction remembers and counts.
+    /// The memory and the counters of compaction.
     pub compaction: compaction::Memory,
     /// The rules for large blocks.
     pub contig: Contig,
@@ -168,19 +168,31 @@ impl World {
         mark: Mark,
         migrate: MigrateType,
     ) -> Option<FreshPage> {
-        let Some(frames) = &mut self.frames else {
-            let (node, zone) = self.zones.alloc(node, NORMAL, 1, mark)?;
-            return Some(FreshPage { node, zone, pfn: 0 });
-        };
+        if self.frames.is_none() {
+            return self.take_pages_of(node, mark, 0);
+        }
+        let frames = self.frames.as_mut().expect("it has frames");
         let pfn = frames.take(Request::new(0, migrate), mark);
         self.mirror_frames();
-        pfn.map(|pfn| FreshPage { node: NodeId(0), zone: NORMAL, pfn })
+        pfn.map(|pfn| FreshPage { order: 0, node: NodeId(0), zone: NORMAL, pfn })
+    }
+
+    /// Takes pages for a large folio: a machine without frames always has them together.
+    pub(super) fn take_pages_of(
+        &mut self,
+        node: NodeId,
+        mark: Mark,
+        order: u8,
+    ) -> Option<FreshPage> {
+        debug_assert!(self.frames.is_none(), "large folios and frames exclude each other");
+        let (node, zone) = self.zones.alloc(node, NORMAL, 1 << order, mark)?;
+        Some(FreshPage { order, node, zone, pfn: 0 })
     }
 
     /// Gives a page back.
     pub(super) fn put_page(&mut self, page: FreshPage) {
         match &mut self.frames {
-            None => self.zones.free(page.node, page.zone, 1),
+            None => self.zones.free(page.node, page.zone, page.pages()),
             Some(frames) => frames.zone.put(page.pfn, 0, frames.cpu),
         }
         self.mirror_frames();
@@ -255,7 +267,7 @@ impl World {
         }
     }
 
-    /// What kswapd compacts when it is through: since the change that made reclaim order-0.
+    /// Compacts for kswapd when it is through: since the change that made reclaim order-0.
     pub(crate) fn kswapd_compaction(&mut self, order: u8) -> Option<Compaction> {
         let frames = self.frames.as_mut()?;
         let mode = match frames.contig {

@@ -1,5 +1,7 @@
 //! Accessed bits, as reclaim collects them: by page table and by reverse map (spec §4.3, §4.4).
 
+use std::ops::Range;
+
 use mglru::folio::Folios;
 use mglru::host::{Around, Harvest, RmapHarvest, Va, Window, YoungPte};
 use mglru::types::{FolioId, LruvecId};
@@ -24,8 +26,10 @@ impl World {
         vma.table.clear_table_young(table);
         let pages = vma.table.table_pages(table);
         let here = |folio| folios.is_harvested(folio, lruvec);
-        out.entries = self.harvest_range(region, pages, here, &mut out.young);
-        let spent = self.costs.aging_walk(u64::from(out.entries), out.young.len() as u64);
+        let (entries, young) = self.harvest_range(region, pages, here, &mut out.young);
+        out.entries = entries;
+        out.repeats = young - out.young.len() as u32;
+        let spent = self.costs.aging_walk(u64::from(entries), u64::from(young));
         self.spend(spent);
     }
 
@@ -40,23 +44,28 @@ impl World {
     ) {
         let owner = Owner::unpack(folios[folio].owner);
         let mut left = folios[folio].mapcount;
+        let n = folios[folio].pages() as u32;
         for nth in 0..self.spaces.nr_mappings(owner) {
             if left == 0 {
                 break;
             }
-            let Some((region, page)) = self.spaces.mapping(owner, nth) else { continue };
-            if self.folio_at(self.spaces.vma(region), page) == Some(folio) {
-                left -= 1;
-                self.harvest_mapping(folio, region, page, window, folios, out);
+            let Some((region, pages)) = self.spaces.mapped(owner, n, nth) else { continue };
+            let vma = self.spaces.vma(region);
+            let mapped = pages.clone().filter(|&page| self.folio_at(vma, page) == Some(folio));
+            let entries = mapped.count() as u32;
+            if entries > 0 {
+                left -= entries;
+                self.harvest_mapping(folio, region, pages, window, folios, out);
             }
         }
     }
 
+    /// A young entry of a run is a touch of the folio, and the others are no more (spec §LF.8).
     fn harvest_mapping(
         &mut self,
         folio: FolioId,
         region: RegionId,
-        page: u32,
+        pages: Range<u32>,
         window: Window,
         folios: &Folios,
         out: &mut RmapHarvest,
@@ -65,9 +74,16 @@ impl World {
         let vma = self.spaces.vma_mut(region);
         out.locked |= vma.locked;
         out.exec |= vma.exec;
-        if !vma.recency || !vma.table.take_young(page).is_young() {
+        if !vma.recency {
             return;
         }
+        let mut young = None;
+        for page in pages {
+            if vma.table.take_young(page).is_young() {
+                young = young.or(Some(page));
+            }
+        }
+        let Some(page) = young else { return };
         out.referenced += 1;
         if window.entries > 1 && !vma.locked {
             self.look_around(folio, region, page, window, folios, out);
@@ -91,14 +107,12 @@ impl World {
         }
         let start = page.saturating_sub(width / 2).clamp(pages.start, pages.end - width);
         let lruvec = folios[folio].lruvec;
-        let before = out.neighbours.len();
-        let entries = self.harvest_range(
+        let (entries, found) = self.harvest_range(
             region,
             start..start + width,
             |near| folios.is_harvested(near, lruvec) && window.includes(folios[near].lru_type()),
             &mut out.neighbours,
         );
-        let found = (out.neighbours.len() - before) as u32;
         let mm = self.spaces.mm(self.spaces.vma(region).mm).id;
         let young = found + 1;
         out.around.push(Around { mm, at: va(region, pages.start), entries, young });
@@ -106,14 +120,15 @@ impl World {
         self.spend(spent);
     }
 
-    /// Collects young entries of wanted folios; returns how many entries are present.
+    /// Collects young entries of wanted folios; returns how many entries were looked at, and how
+    /// many of them were young.
     fn harvest_range(
         &mut self,
         region: RegionId,
         pages: std::ops::Range<u32>,
         wanted: impl Fn(FolioId) -> bool,
         out: &mut Vec<YoungPte>,
-    ) -> u32 {
+    ) -> (u32, u32) {
         let Self { spaces, files, .. } = self;
         let Vma { kind, table, .. } = spaces.vma_mut(region);
         match *kind {
@@ -132,26 +147,32 @@ impl World {
     }
 }
 
-/// Takes the accessed bits of entries that map a wanted folio, which `folio` tells; returns how
-/// many entries are present.
+/// Takes the accessed bits of entries that map a wanted folio, which `folio` tells; a run that maps
+/// one folio is one young entry. Returns how many entries were looked at, and how many were young.
+/// Empty ones count: a table is worth a walk by the young entries it has for each of its cache
+/// lines (spec §4.3).
 fn collect(
     table: &mut PageTable,
     pages: std::ops::Range<u32>,
     folio: impl Fn(&PageTable, u32) -> Option<FolioId>,
     wanted: impl Fn(FolioId) -> bool,
     out: &mut Vec<YoungPte>,
-) -> u32 {
-    let mut entries = 0;
+) -> (u32, u32) {
+    let (mut found, before) = (0, out.len());
     for start in pages.clone().step_by(64) {
-        let (present, mut young) = table.present_and_young(start..pages.end.min(start + 64));
-        entries += present.count_ones();
+        let (_, mut young) = table.present_and_young(start..pages.end.min(start + 64));
         while young != 0 {
             let page = start + young.trailing_zeros();
             young &= young - 1;
             if let Some(folio) = folio(table, page).filter(|&folio| wanted(folio)) {
-                out.push(YoungPte { folio, dirty: table.take_young(page).is_dirty() });
+                let dirty = table.take_young(page).is_dirty();
+                found += 1;
+                match out[before..].last_mut() {
+                    Some(run) if run.folio == folio => run.dirty |= dirty,
+                    _ => out.push(YoungPte { folio, dirty }),
+                }
             }
         }
     }
-    entries
+    (pages.end - pages.start, found)
 }

@@ -107,7 +107,7 @@ impl Host for World {
     /// Nodes of page caches that hold only shadows; and the inodes of a machine that has frames,
     /// which are charged to nobody.
     fn shrink_slab(&mut self, memcg: MemcgId, node: NodeId, priority: u8) -> SlabWork {
-        let nodes = self.shrink_shadow_nodes(memcg, node);
+        let nodes = self.shrink_shadow_nodes(memcg, node, priority);
         if memcg != MemcgId::ROOT {
             return nodes;
         }

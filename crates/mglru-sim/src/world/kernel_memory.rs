@@ -11,9 +11,9 @@ use crate::spec::PAGE_SIZE;
 use crate::zones::Mark;
 
 /// A node of 64 slots.
-const NODE_BYTES: u64 = 576;
+pub(super) const NODE_BYTES: u64 = 576;
 
-/// What groups use, in bytes, and the pages that holds it.
+/// Counts the kernel memory that groups use, in bytes, and the pages that hold it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KernelMemory {
     is_charged: bool,
@@ -71,6 +71,7 @@ impl World {
         let Some(memcg) = open.owner else { return };
         let (had, has) = (open.nodes, open.cache.nodes());
         open.nodes = has;
+        self.count_nodes(memcg, had, has);
         if has > had {
             self.take_kernel(memcg, (has - had) * NODE_BYTES);
         } else if has < had {

@@ -23,15 +23,19 @@ pub struct Held {
 }
 
 impl World {
-    /// Takes a free page near `node`, waking kswapd where memory is low. `None`: free memory is
+    /// Takes free pages near `node`, waking kswapd where memory is low. `None`: free memory is
     /// below the minimum everywhere, and the caller has to reclaim.
-    pub(crate) fn alloc_page(&mut self, node: NodeId) -> Option<FreshPage> {
-        let low = self.take_page_of(node, Mark::Low, MigrateType::Movable);
+    pub(crate) fn alloc_pages(&mut self, node: NodeId, order: u8) -> Option<FreshPage> {
+        let take = |world: &mut Self, mark| match order {
+            0 => world.take_page_of(node, mark, MigrateType::Movable),
+            _ => world.take_pages_of(node, mark, order),
+        };
+        let low = take(self, Mark::Low);
         let got = low.or_else(|| {
             self.wake_low_nodes();
-            self.take_page_of(node, Mark::Min, MigrateType::Movable)
+            take(self, Mark::Min)
         });
-        self.events.pgalloc += u64::from(got.is_some());
+        self.events.pgalloc += got.map_or(0, |page| page.pages());
         self.spend(if got.is_some() { self.costs.alloc_ns } else { 0 });
         got
     }
@@ -44,11 +48,11 @@ impl World {
         }
     }
 
-    /// Gives back a page that never held anything.
+    /// Gives back pages that never held anything.
     pub(crate) fn give_page_back(&mut self, memcg: MemcgId, page: FreshPage) {
-        self.memcgs.uncharge(memcg, 1);
+        self.memcgs.uncharge(memcg, page.pages());
         self.put_page(page);
-        self.events.pgfree += 1;
+        self.events.pgfree += page.pages();
     }
 
     /// A charged page becomes a folio.

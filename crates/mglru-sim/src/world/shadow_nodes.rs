@@ -3,7 +3,8 @@
 //!
 //! A shadow tells something only as long as the page, had it been kept, would have fitted in
 //! memory. So there is no use for more shadows than pages; a node is taken to hold an eighth of
-//! its 64 slots at the least, and one node for eight pages is let be.
+//! its 64 slots at the least, and one node for eight pages is let be. Linux 7.1 and 7.2 do not see
+//! the pages of a group under the multi-gen LRU, only its slab: they drop what would be refaults.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +14,17 @@ use mglru::types::{FolioId, MemcgId, NodeId};
 use mglru_workload::FileId;
 
 use super::World;
+use super::kernel_memory::NODE_BYTES;
 use crate::page_cache::{NODE_SLOTS, node_of};
+use crate::spec::PAGE_SIZE;
 
 /// Pages that entitle a group to a node of shadows.
 const PAGES_PER_NODE: u64 = 8;
 /// Nodes that a page of slab holds.
 const PER_SLAB_PAGE: u64 = 7;
+
+/// Nodes that one piece of a blind shrink takes.
+const BLIND_BATCH: u64 = 128;
 
 /// A node of a file's page cache.
 type Node = (FileId, u32);
@@ -29,9 +35,26 @@ pub(super) struct ShadowNodes {
     by_age: BTreeMap<u64, Node>,
     since: BTreeMap<Node, u64>,
     next: u64,
+    /// All nodes of the group's files, those with pages included.
+    all: u64,
+    /// Nodes that earlier calls wanted to free and did not.
+    debt: u64,
 }
 
 impl ShadowNodes {
+    /// Computes how many of an excess of nodes one call of 7.1 and 7.2 frees. Half of it is due,
+    /// and the debt where little else is left; less than a batch waits, unless it is all.
+    fn take_blindly(&mut self, excess: u64, priority: u8) -> u64 {
+        let due = (excess / 2 + (self.debt >> priority)).min(2 * excess);
+        let mut left = due;
+        while left >= BLIND_BATCH || left >= excess {
+            left -= left.min(BLIND_BATCH);
+        }
+        let done = (due - left).min(self.by_age.len() as u64);
+        self.debt = (excess / 2 + self.debt - done.min(excess / 2 + self.debt)).min(2 * excess);
+        done
+    }
+
     fn enter(&mut self, node: Node) {
         self.leave(node);
         self.by_age.insert(self.next, node);
@@ -60,13 +83,26 @@ impl ShadowNodes {
 }
 
 impl World {
-    /// Caches a page; the shadow that stood in its place.
-    pub(crate) fn cache_page(
+    /// Caches the pages of a folio; of the shadows that stood in their place the last one, which
+    /// stands for all (spec §LF.11).
+    pub(crate) fn cache_folio(
         &mut self,
         file: FileId,
         index: u64,
+        pages: u64,
         folio: FolioId,
     ) -> Option<Shadow> {
+        if pages == 1 {
+            return self.cache_page(file, index, folio);
+        }
+        let mut last = None;
+        for index in index..index + pages {
+            last = self.cache_page(file, index, folio).or(last);
+        }
+        last
+    }
+
+    fn cache_page(&mut self, file: FileId, index: u64, folio: FolioId) -> Option<Shadow> {
         let open = &mut self.files[file as usize];
         let node = node_of(index);
         if open.cache.is_shadows_only(node) {
@@ -105,7 +141,17 @@ impl World {
     }
 
     fn shadow_nodes(&mut self, file: FileId) -> &mut ShadowNodes {
-        let memcg = self.files[file as usize].owner.unwrap_or(MemcgId::ROOT).index();
+        self.shadow_nodes_of(self.files[file as usize].owner.unwrap_or(MemcgId::ROOT))
+    }
+
+    /// A group's files have so many nodes more, or less.
+    pub(super) fn count_nodes(&mut self, memcg: MemcgId, had: u64, has: u64) {
+        let all = &mut self.shadow_nodes_of(memcg).all;
+        *all = *all + has - had;
+    }
+
+    fn shadow_nodes_of(&mut self, memcg: MemcgId) -> &mut ShadowNodes {
+        let memcg = memcg.index();
         if self.shadow_nodes.len() <= memcg {
             self.shadow_nodes.resize_with(memcg + 1, ShadowNodes::default);
         }
@@ -114,12 +160,22 @@ impl World {
 
     /// Frees half of the nodes of a group that are more than its pages entitle it to: making one
     /// again takes no disk access. They all lie on the first node of memory.
-    pub(super) fn shrink_shadow_nodes(&mut self, memcg: MemcgId, node: NodeId) -> SlabWork {
+    pub(super) fn shrink_shadow_nodes(
+        &mut self,
+        memcg: MemcgId,
+        node: NodeId,
+        priority: u8,
+    ) -> SlabWork {
         let Some(nodes) = self.shadow_nodes.get(memcg.index()).filter(|_| node.0 == 0) else {
             return SlabWork::default();
         };
-        let entitled = self.pages_of(memcg) / PAGES_PER_NODE;
-        let scanned = (nodes.by_age.len() as u64).saturating_sub(entitled).div_ceil(2);
+        let blind = self.blind_shadow_limit && memcg != MemcgId::ROOT;
+        let pages = if blind { nodes.all * NODE_BYTES / PAGE_SIZE } else { self.pages_of(memcg) };
+        let excess = (nodes.by_age.len() as u64).saturating_sub(pages / PAGES_PER_NODE);
+        let scanned = match blind && excess > 0 {
+            true => self.shadow_nodes_of(memcg).take_blindly(excess, priority),
+            false => excess.div_ceil(2),
+        };
         for _ in 0..scanned {
             let oldest = self.shadow_nodes[memcg.index()].pop_oldest();
             self.free_shadow_node(oldest.expect("counted"));
@@ -137,7 +193,35 @@ impl World {
 
     fn free_shadow_node(&mut self, (file, node): Node) {
         let shadows = &mut self.shadows;
+        self.nodes_dropped += 1;
         self.files[file as usize].cache.shrink_node(node, |kept| _ = shadows.take(kept));
         self.settle_nodes(file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(len: u64, debt: u64) -> ShadowNodes {
+        let mut nodes = ShadowNodes { debt, ..ShadowNodes::default() };
+        (0..len).for_each(|node| nodes.enter((0, node as u32)));
+        nodes
+    }
+
+    #[test]
+    fn a_blind_limit_frees_whole_batches_only() {
+        let mut nodes = of(300, 0);
+        assert_eq!((nodes.take_blindly(255, 12), nodes.debt), (0, 127), "127 wait for a batch");
+        assert_eq!((nodes.take_blindly(256, 12), nodes.debt), (128, 127));
+        assert_eq!(of(600, 0).take_blindly(600, 12), 256);
+    }
+
+    #[test]
+    fn the_debt_of_a_blind_limit_comes_in_at_low_priorities() {
+        assert_eq!(of(100, 200).take_blindly(100, 12), 0);
+        let mut nodes = of(100, 200);
+        assert_eq!(nodes.take_blindly(100, 0), 100, "all there is, at most twice the excess");
+        assert_eq!(nodes.debt, 150);
     }
 }

@@ -213,6 +213,25 @@ fn a_task_that_keeps_its_processor_is_walked_again() {
     assert_eq!([walked(1_000_000), walked(4_000_000)], [512, 1024]);
 }
 
+/// A walk looks at the empty entries of a table too, and a table is as dense as its young entries
+/// are among all (spec §4.3): 60 of 512 do not bring the next walk back, 64 do.
+#[test]
+fn a_sparse_table_is_not_walked_again() {
+    let walked = |resident: u32| {
+        let mut script = Script::default();
+        let group = script.group("/a", None);
+        let region = script.anon(0, 512);
+        let age = Op::Control(Control::Age { group, can_swap: true, force: false });
+        let touches = touch_all(region, resident, true);
+        let wait = [Op::Compute { ns: 4_000_000 }];
+        let ages = [age, Op::Compute { ns: 4_000_000 }];
+        let ops = [&touches[..], &ages, &touches, &wait, &ages, &touches, &wait, &ages].concat();
+        script.task(0, Some(group), ops);
+        script.run(&spec("swap = { kind = \"zram\" }"), "after").counter("walk_ptes").unwrap()
+    };
+    assert_eq!([walked(60), walked(64)], [512, 1536]);
+}
+
 /// Sizes the classic LRU goes by are those of the last sum, and summing up never keeps a machine
 /// alive that has nothing to do.
 #[test]

@@ -40,7 +40,7 @@ pub(super) struct App {
     pub(super) memory: u32,
     pub(super) own: u32,
     launch_ns: u64,
-    /// What a launch goes over, the same each time.
+    /// The pages that a launch goes over, the same each time.
     extents: Vec<Extent>,
 }
 
@@ -181,7 +181,7 @@ impl Android {
         chosen.into_iter().for_each(|extent| self.go_over(app, extent, out));
     }
 
-    /// What a launch did not write of the app's memory is written while it is used.
+    /// Writes, while the app is used, the memory that its launch did not write.
     fn grow(&self, app: u32, part: u32, out: &mut Vec<Op>) {
         let (region, memory) = (self.region_of(app), self.apps[app as usize].memory);
         let first = memory * LAUNCH_MEMORY_PERCENT / 100;
@@ -190,7 +190,7 @@ impl Android {
         out.extend(pages.map(|page| Op::Touch { region, page, write: true }));
     }
 
-    /// What is loaded goes to new files, and what is shown was never seen before.
+    /// Loads into new files, and shows pages that were never seen before.
     fn load_and_show(&mut self, out: &mut Vec<Op>) {
         let (at, parts) = (self.parts, u64::from(USE_PARTS));
         self.parts += 1;

@@ -1,4 +1,4 @@
-//! What runs on a phone all the time: navigation, a voice assistant, music.
+//! Runs what a phone runs all the time: navigation, a voice assistant, music.
 
 use super::{AndroidParams, LOG, MUSIC, TILES};
 use crate::op::{FileId, Op};

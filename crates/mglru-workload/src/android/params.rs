@@ -1,4 +1,4 @@
-//! What a phone and its use are.
+//! Describes a phone and its use.
 
 use serde::Deserialize;
 

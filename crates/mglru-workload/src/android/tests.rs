@@ -20,7 +20,7 @@ fn heavy() -> AndroidParams {
     }
 }
 
-/// What every foreground task does, all turns.
+/// Lists the operations of every foreground task, all turns.
 fn strings(params: &AndroidParams, seed: u64) -> (Vec<Vec<Op>>, u64) {
     let mut workload = Scripted::new(Android::new(params, seed).unwrap());
     let counted = (params.apps + params.camera_threads) as usize;

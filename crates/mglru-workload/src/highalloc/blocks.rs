@@ -1,6 +1,6 @@
-//! What changes of the file system itself when a build writes objects: the maps of free blocks,
-//! inode tables, directories, and the block that says where an object lies, which any file of more
-//! than twelve blocks has.
+//! Tracks the file system's own blocks that change when a build writes objects: the maps of free
+//! blocks, inode tables, directories, and the block that says where an object lies, which any file
+//! of more than twelve blocks has.
 
 use crate::op::{FileId, Op};
 use crate::pages::PAGE_BYTES;

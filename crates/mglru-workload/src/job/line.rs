@@ -8,7 +8,7 @@ pub struct JobError {
     pub line: usize,
     /// The offending verb, key or word.
     pub key: String,
-    /// What is wrong with it.
+    /// The fault that it has.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
-//! What a file is by its first bytes: a compressed stream that is read, or one of the containers
-//! that are not. A binary trace has no mark of its own, so that a container that went unnoticed
-//! would be read as page numbers.
+//! Tells a file's kind by its first bytes: a compressed stream that is read, or one of the
+//! containers that are not. A binary trace has no mark of its own, so that a container that went
+//! unnoticed would be read as page numbers.
 
 use super::unpack::Codec;
 

@@ -18,7 +18,7 @@ pub(super) const LCS_HEADER: &str = "version,time,op,size,lbn";
 const READS: [&str; 9] = ["r", "read", "l", "load", "get", "08", "28", "88", "a8"];
 const WRITES: [&str; 10] = ["w", "write", "s", "store", "set", "put", "0a", "2a", "8a", "aa"];
 
-/// What the key column counts.
+/// Names the unit that the key column counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Page,

@@ -155,7 +155,7 @@ impl DenseReader {
         self.numbering.unique()
     }
 
-    /// What to say of a trace that turned out to hold no request.
+    /// Words the error of a trace that turned out to hold no request.
     pub fn no_requests(&self) -> TraceError {
         self.reader.no_requests()
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace. Every message is one line and names the file, the place and
+//! Names the faults of a trace. Every message is one line and names the file, the place and
 //! what was expected there, so that the program can print it as it is.
 
 use std::io;
@@ -15,7 +15,7 @@ pub enum TraceError {
     Open {
         /// The trace.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// The file cannot be read, or its compressed stream is damaged.
@@ -25,9 +25,9 @@ pub enum TraceError {
         path: PathBuf,
         /// Bytes of trace (after decompression) read before the failure.
         offset: u64,
-        /// What was being read.
+        /// The thing that was being read.
         what: &'static str,
-        /// What the system or the decompressor said.
+        /// The error of the system or of the decompressor.
         source: io::Error,
     },
     /// The file is a device that has no end.
@@ -36,7 +36,7 @@ pub enum TraceError {
         /// The device.
         path: PathBuf,
     },
-    /// What a pipe holds cannot be kept for the second time that it is read.
+    /// The content of a pipe cannot be kept for a second reading.
     #[error("{}: cannot keep what this pipe holds in {}: {source}", path.display(),
         folder.display())]
     Keep {
@@ -44,7 +44,7 @@ pub enum TraceError {
         path: PathBuf,
         /// Folder of temporary files.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// The file is of another kind, and not a trace.
@@ -52,7 +52,7 @@ pub enum TraceError {
     Foreign {
         /// The trace.
         path: PathBuf,
-        /// What it is.
+        /// Its kind.
         what: String,
     },
     /// Text stands where binary records should be.
@@ -69,7 +69,7 @@ pub enum TraceError {
     NotPacked {
         /// The trace.
         path: PathBuf,
-        /// What the name ends with.
+        /// The end of the name.
         suffix: String,
         /// Names of the kinds of compression that are read.
         known: String,
@@ -92,7 +92,7 @@ pub enum TraceError {
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What the format asks for.
+        /// The thing that the format asks for.
         expected: String,
         /// Beginning of the line, escaped.
         found: String,
@@ -112,10 +112,20 @@ pub enum TraceError {
         /// Bytes a record has.
         need: usize,
     },
+    /// A compact trace is not as it was written.
+    #[error("{}: byte {offset} of the trace: {what}", path.display())]
+    Damaged {
+        /// The trace.
+        path: PathBuf,
+        /// Byte (after decompression) where the part begins that is not right.
+        offset: u64,
+        /// The fault.
+        what: String,
+    },
     /// The trace does not have the form of the format that its name or content suggested.
     #[error("{error}; read as {guess}")]
     Guessed {
-        /// What is wrong with it in that format.
+        /// The fault that it has in that format.
         error: Box<TraceError>,
         /// The format, how it was guessed and which others there are.
         guess: Guess,
@@ -140,7 +150,7 @@ pub enum TraceError {
     TooLarge {
         /// The trace.
         path: PathBuf,
-        /// What there are too many of.
+        /// The things of which there are too many.
         what: &'static str,
         /// How many are possible.
         limit: u64,

@@ -10,6 +10,7 @@
 //! | `plain` | one number a line, or `0x…`; blank lines and `#…` are skipped | the number |
 //! | `csv` | CSV with a header, see the head of `csv.rs` | by column |
 //! | `oracle-general` | 24 bytes: u32 time, u64 id, u32 size, i64 next | the id |
+//! | `compact` | the project's own format, see `compact.rs` | the page |
 //!
 //! The formats of lines also skip blank lines and lines that begin with `#`, end lines with a line
 //! feed, a carriage return or both, and may begin with the byte order mark of UTF-8.
@@ -18,6 +19,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::compact::MAGIC;
 use super::csv::LCS_HEADER;
 use super::cursor::Cursor;
 use super::line_ends::{is_silent, lines};
@@ -41,13 +43,15 @@ pub enum Format {
     Csv,
     /// libCacheSim's binary format.
     OracleGeneral,
+    /// The project's own format, told by its first bytes.
+    Compact,
 }
 
-/// What editors put before text in UTF-8.
+/// The mark that editors put before text in UTF-8.
 pub(super) const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Names: the first of a format is the one printed, the others are accepted.
-const NAMES: [(&str, Format); 12] = [
+const NAMES: [(&str, Format); 13] = [
     ("lirs", Format::Lirs),
     ("arc-lis", Format::ArcLis),
     ("u32le", Format::U32le),
@@ -56,6 +60,7 @@ const NAMES: [(&str, Format); 12] = [
     ("plain", Format::Plain),
     ("csv", Format::Csv),
     ("oracle-general", Format::OracleGeneral),
+    ("compact", Format::Compact),
     ("u32le-dense", Format::U32le),
     ("u32", Format::U32le),
     ("arc", Format::ArcLis),
@@ -63,7 +68,7 @@ const NAMES: [(&str, Format); 12] = [
 ];
 
 /// Formats, each of which has its printed name at the head of [`NAMES`].
-const FORMATS: usize = 8;
+const FORMATS: usize = 9;
 
 /// Suffixes of compressed files, readable or not: they say nothing of the format.
 const PACKED: [&str; 17] = [
@@ -90,11 +95,14 @@ impl Format {
 
     /// True for records of bytes, false for lines of characters.
     pub(super) fn is_binary(self) -> bool {
-        matches!(self, Format::U32le | Format::OracleGeneral)
+        matches!(self, Format::U32le | Format::OracleGeneral | Format::Compact)
     }
 
     /// Tells the format by the file's suffix (`x.trc.zst`) or else by its first bytes.
     pub(super) fn detect(path: &Path, head: &[u8]) -> Option<Guess> {
+        if head.starts_with(&MAGIC) {
+            return Some(Guess { format: Format::Compact, by: "content" });
+        }
         let head = head.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(head);
         let inner = bare_name(path);
         let suffix = inner.extension().map(|s| s.to_string_lossy().to_ascii_lowercase());
@@ -114,7 +122,7 @@ impl Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guess {
     pub(super) format: Format,
-    /// What suggested it.
+    /// The sign that suggested it.
     by: &'static str,
 }
 
@@ -207,7 +215,7 @@ mod tests {
     fn a_guess_names_the_other_formats() {
         let guess = Format::detect(Path::new("t"), b"1\n").unwrap().to_string();
         let expected = "plain (guessed from the content; others: lirs, arc-lis, u32le, lcs-csv, \
-            ucsd-address, csv, oracle-general)";
+            ucsd-address, csv, oracle-general, compact)";
         assert_eq!(guess, expected);
     }
 

@@ -109,6 +109,24 @@ impl Input {
         Ok(())
     }
 
+    /// Moves the next `nr` bytes behind `out`; fewer at the end.
+    pub(super) fn take(&mut self, nr: usize, out: &mut Vec<u8>) -> Result<(), TraceError> {
+        let wanted = out.len() + nr;
+        while out.len() < wanted {
+            if self.data().is_empty() {
+                self.refill()?;
+            }
+            let data = self.data();
+            let some = data.len().min(wanted - out.len());
+            if some == 0 {
+                break;
+            }
+            out.extend_from_slice(&data[..some]);
+            self.consume(some);
+        }
+        Ok(())
+    }
+
     /// Bytes at hand that make up whole lines: up to the last end of a line, all of them at the
     /// end of the trace, none if the first line is longer than the buffer.
     pub(super) fn whole_lines(&mut self) -> Result<usize, TraceError> {
@@ -133,7 +151,7 @@ impl Input {
     }
 }
 
-/// What to say of a file that cannot be looked at.
+/// Words the error of a file that cannot be looked at.
 fn failed(path: &Path, source: io::Error) -> TraceError {
     let path = path.to_path_buf();
     match unpack::is_truncated(&source) {

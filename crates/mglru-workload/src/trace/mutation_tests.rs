@@ -8,7 +8,7 @@ use crate::rng::splitmix;
 
 const MUTANTS: u64 = 400;
 
-/// What a trace says; nothing if it is not to be read.
+/// Reads a trace; nothing if it is not to be read.
 type Said = Option<Vec<(u64, bool)>>;
 
 /// A trace of each format, each with reads of 60 pages.
@@ -55,7 +55,7 @@ const HUGE: [&str; 8] = [
 ];
 
 /// One of many ways to damage a trace.
-fn mutant(original: &[u8], seed: u64) -> Vec<u8> {
+pub(super) fn mutant(original: &[u8], seed: u64) -> Vec<u8> {
     let mut draw = Draw(seed);
     let mut bytes = original.to_vec();
     let at = draw.below(bytes.len());
@@ -184,7 +184,7 @@ fn naive(format: Format, bytes: &[u8]) -> Said {
     }
 }
 
-/// What the reader makes of a trace, and that its errors are one line each.
+/// Reads a trace, and checks that its errors are one line each.
 fn read(format: Format, bytes: &[u8]) -> Said {
     let file = File::new("mutant", bytes);
     let all = || -> Result<Vec<(u64, bool)>, TraceError> {

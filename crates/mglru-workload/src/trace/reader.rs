@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::compact::CompactReader;
 use super::container;
 use super::csv::{Columns, LCS_HEADER};
 use super::cursor::Cursor;
@@ -31,6 +32,7 @@ pub struct TraceReader {
     view: View,
     line: u64,
     columns: Option<Columns>,
+    compact: Option<CompactReader>,
     rest: Option<Run>,
 }
 
@@ -63,8 +65,16 @@ impl TraceReader {
             None => Some(Format::detect(path, input.data()).ok_or_else(unknown)?),
         };
         let format = format.or(guess.map(|guess| guess.format)).ok_or_else(unknown)?;
-        let mut reader =
-            TraceReader { input, format, guess, view, line: 0, columns: None, rest: None };
+        let mut reader = TraceReader {
+            input,
+            format,
+            guess,
+            view,
+            line: 0,
+            columns: None,
+            compact: None,
+            rest: None,
+        };
         reader.begin().map_err(|error| reader.explained(error))?;
         Ok(reader)
     }
@@ -72,7 +82,11 @@ impl TraceReader {
     /// Reads what stands before the records.
     fn begin(&mut self) -> Result<(), TraceError> {
         if self.format.is_binary() {
-            return self.check_binary();
+            self.check_binary()?;
+            if self.format == Format::Compact {
+                self.compact = Some(CompactReader::begin(&mut self.input)?);
+            }
+            return Ok(());
         }
         if self.input.data().starts_with(&BYTE_ORDER_MARK) {
             self.input.consume(BYTE_ORDER_MARK.len());
@@ -115,7 +129,7 @@ impl TraceReader {
         }
     }
 
-    /// What to say of a trace that turned out to hold no request.
+    /// Words the error of a trace that turned out to hold no request.
     pub fn no_requests(&self) -> TraceError {
         self.explained(TraceError::empty(self.input.path()))
     }
@@ -153,6 +167,10 @@ impl TraceReader {
                 Format::Csv | Format::LcsCsv => self.read_values(block)?,
                 Format::U32le => self.read_records::<U32_BYTES>(block, u32_id)?,
                 Format::OracleGeneral => self.read_records::<ORACLE_BYTES>(block, oracle_id)?,
+                Format::Compact => {
+                    let compact = self.compact.as_mut().expect("its head was read");
+                    compact.fill(&mut self.input, block, BLOCK_REQUESTS)?
+                }
             };
             if !more {
                 break;

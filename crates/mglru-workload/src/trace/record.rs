@@ -1,5 +1,5 @@
-//! What a trace says: a request for a page, and the run of consecutive requests one record may
-//! stand for.
+//! Defines the content of a trace: a request for a page, and the run of consecutive requests that
+//! one record may stand for.
 
 /// Log2 of the bytes in a page.
 pub const PAGE_SHIFT: u32 = 12;

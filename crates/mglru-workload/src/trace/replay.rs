@@ -35,7 +35,7 @@ pub struct TraceSpec {
     pub file: TraceFile,
     /// Its format; told from name or content where absent.
     pub format: Option<Format>,
-    /// What counts as a request; [`View::Pages`] for page caches.
+    /// The unit that counts as a request; [`View::Pages`] for page caches.
     pub view: View,
     /// How pages are reached.
     pub access: Access,

@@ -82,7 +82,7 @@ impl Codec {
     }
 }
 
-/// What a file turned out to be.
+/// Names the kind that a file turned out to be.
 pub(super) enum Opened {
     /// A bare trace.
     Plain(Raw),

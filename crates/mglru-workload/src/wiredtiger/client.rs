@@ -110,7 +110,8 @@ impl Client {
         None
     }
 
-    /// Whoever brings in a block evicts one if the cache is too full: once, or until there is room.
+    /// Evicts a block for the task that brings one in, if the cache is too full: once, or until
+    /// there is room.
     fn make_room(
         &mut self,
         engine: &mut Engine,

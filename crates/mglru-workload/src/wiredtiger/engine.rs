@@ -1,4 +1,4 @@
-//! What all tasks of the engine share, and what using it costs in operations.
+//! Holds the state that all tasks of the engine share, and prices its use in operations.
 
 use crate::op::Op;
 use crate::pages::PAGE_BYTES;

@@ -59,7 +59,7 @@ impl Extents {
         start
     }
 
-    /// What was discarded so far will be free at the end of this checkpoint.
+    /// Marks the blocks discarded so far to be free at the end of this checkpoint.
     pub(super) fn begin_checkpoint(&mut self) {
         self.retiring.append(&mut self.discarded);
     }

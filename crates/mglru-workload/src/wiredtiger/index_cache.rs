@@ -29,7 +29,7 @@ struct Frame {
     older: u32,
 }
 
-/// What became of a lookup.
+/// Says how a lookup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lookup {
     pub(super) leaf: u32,

@@ -83,7 +83,7 @@ impl Limits {
     }
 }
 
-/// Who asks whether something must be evicted.
+/// Names the task that asks whether a block must be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evictor {
     /// A thread that serves a client: from the triggers on.

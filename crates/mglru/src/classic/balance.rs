@@ -20,7 +20,7 @@ pub(crate) enum Balance {
     },
 }
 
-/// What the decision looks at.
+/// Holds the figures that the decision looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scene {
     pub(crate) can_swap: bool,

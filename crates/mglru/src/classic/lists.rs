@@ -1,5 +1,7 @@
 //! How folios come onto the classic lists, leave them and are activated; what reclaim costs.
 
+use alloc::vec::Vec;
+
 use crate::folio::Bit;
 use crate::lru::Lru;
 use crate::lruvec::ClassicList;
@@ -62,6 +64,18 @@ impl Lru {
         }
     }
 
+    /// Puts folios that reclaim looked at back on their lists. What becomes or stays active takes
+    /// room from what is away, as an eviction does: those age (spec §K72.14).
+    pub(crate) fn return_classic(&mut self, folios: &mut Vec<FolioId>) {
+        for id in folios.drain(..) {
+            self.putback(id);
+            let folio = self.folios[id];
+            if folio.flags.has(Bit::ACTIVE) {
+                self.age_nonresident(folio.lruvec, folio.pages());
+            }
+        }
+    }
+
     /// Reclaiming from a type cost this much; old costs fade.
     pub(crate) fn add_cost(&mut self, id: LruvecId, lru_type: LruType, cost: u64) {
         let Place { memcg, node } = self.place(id);
@@ -89,8 +103,12 @@ impl Lru {
 
     /// Sums the statistics of all groups up over the processors. A driver that calls this now and
     /// then makes the heuristics of the classic LRU see sizes and refaults as they were at the last
-    /// call; without it they are exact.
+    /// call; without it they are exact. So they stay in the kernels up to 3.4, which went by the
+    /// sizes of their lists.
     pub fn flush_stats(&mut self) {
+        if self.config.contig.is_lumpy_era() {
+            return;
+        }
         self.lruvecs.iter_mut().for_each(crate::lruvec::Lruvec::flush_stats);
     }
 }

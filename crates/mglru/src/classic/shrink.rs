@@ -21,7 +21,7 @@ use crate::types::{
 /// Slots tried before the random control takes the tail instead.
 const RANDOM_TRIES: u32 = 256;
 
-/// What is decided once per node visit, from the lruvec of the reclaim target.
+/// Holds what is decided once per node visit, from the lruvec of the reclaim target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClassicPrepared {
     may_deactivate: [bool; 2],
@@ -43,7 +43,7 @@ pub(crate) struct ClassicLoop {
     can_swap: bool,
 }
 
-/// What one step of the loop came to.
+/// Says how one step of the loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClassicStep {
     /// A list was shrunk.
@@ -277,14 +277,13 @@ impl Lru {
                 flags.set(Bit::WORKINGSET);
                 self.count(id, Counter::Pgdeactivate, pages);
             }
-            self.putback(folio);
         }
         self.scratch.rmap = rmap;
         if rotated > 0 {
             self.add_cost(id, lru_type, rotated);
         }
         let held = taken.len() as u32;
-        taken.clear();
+        self.return_classic(&mut taken);
         self.scratch.isolated = taken;
         held
     }
@@ -301,7 +300,8 @@ impl Lru {
         }
         rmap.clear();
         host.harvest_rmap(id, Window::ONE, &self.folios, rmap);
-        rmap.referenced > 0 && rmap.exec && lru_type == LruType::File
+        let program = rmap.exec && lru_type == LruType::File;
+        program && rmap.referenced > 0 && self.config.mechanisms.exec_protection
     }
 
     fn shrink_inactive(
@@ -337,9 +337,7 @@ impl Lru {
             waiting.append(&mut taken);
             ctl.sync = true;
         }
-        for folio in taken.drain(..) {
-            self.putback(folio);
-        }
+        self.return_classic(&mut taken);
         self.scratch.isolated = taken;
         let throttle = self.account_inactive(ctl, id, lru_type, n, &done, host);
         ClassicStep::Shrunk { held: judged, judged, waiting, throttle }

@@ -16,9 +16,9 @@ pub enum ConfigError {
     BadValue {
         /// The key.
         key: String,
-        /// What was given.
+        /// The value that was given.
         got: String,
-        /// What it takes.
+        /// The values that the key takes.
         takes: &'static str,
     },
 }
@@ -56,6 +56,7 @@ impl Config {
         ("refs_model", "k612 | k614"),
         ("aging_rule", "k612 | k614"),
         ("contig", "l0 | l1 | l2 | l3 | k6.12"),
+        ("tiers", "4 | 1 | 2 | 3"),
         ("floor", "none | v2 | v4 | v5 | v7"),
         ("memcg_walk", "memcg_lru | iter"),
         ("partial_walks", "true | false"),
@@ -76,12 +77,13 @@ impl Config {
         ("min_ttl_ms", "0 to 3600000"),
     ];
 
-    /// Sets one key, or one patch switch (`p01` … `p14`, `p06p`, `prefault`).
+    /// Sets one key, one patch switch (`p01` … `p14`, `p06p`, `prefault`), rule of a release or
+    /// mechanism.
     ///
     /// # Errors
     /// Unknown key, or a value the key does not take.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
-        if let Some(switch) = self.patches.switch(key) {
+        if let Some(switch) = self.switch(key) {
             *switch = truth(key, value)?;
             return Ok(());
         }
@@ -106,6 +108,16 @@ impl Config {
         Ok(())
     }
 
+    fn switch(&mut self, key: &str) -> Option<&mut bool> {
+        let of_patches = self.patches.switch(key);
+        of_patches.or_else(|| self.releases.switch(key)).or_else(|| self.mechanisms.switch(key))
+    }
+
+    /// Name and meaning of every switch: patches, rules of releases, mechanisms.
+    pub fn switches() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        Patches::NAMES.iter().chain(Releases::NAMES).chain(Mechanisms::NAMES)
+    }
+
     fn set_choice(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         match key {
             "lru" => {
@@ -128,6 +140,11 @@ impl Config {
                 self.contig = choices!(value, key, "l0, l1, l2, l3 or k6.12", {
                     "l0" => Contig::L0, "l1" => Contig::L1, "l2" => Contig::L2,
                     "l3" => Contig::L3, "k6.12" => Contig::K612,
+                });
+            }
+            "tiers" => {
+                self.tiers = choices!(value, key, "1, 2, 3 or 4", {
+                    "1" => 1, "2" => 2, "3" => 3, "4" => 4,
                 });
             }
             "floor" => {
@@ -188,6 +205,24 @@ mod tests {
             assert_eq!(config.set(name, "false"), Ok(()));
             assert_eq!(config.patches.states().iter().filter(|(_, on)| !on).count(), 1);
         }
+        for (name, _) in Releases::NAMES {
+            let mut config = Config::default();
+            assert_eq!(config.set(name, "true"), Ok(()));
+            assert_eq!(config.releases.states().iter().filter(|(_, on)| *on).count(), 1);
+        }
+    }
+
+    #[test]
+    fn every_variant_has_every_mechanism() {
+        for variant in VARIANTS {
+            let config = Config::variant(variant.name).unwrap();
+            assert_eq!((config.mechanisms, config.tiers), (Mechanisms::ALL, 4), "{}", variant.name);
+        }
+        for (name, _) in Mechanisms::NAMES {
+            let mut config = Config::default();
+            assert_eq!(config.set(name, "false"), Ok(()));
+            assert_eq!(config.mechanisms.states().iter().filter(|(_, on)| !on).count(), 1);
+        }
     }
 
     #[test]
@@ -206,5 +241,16 @@ mod tests {
         config.patches = Patches::ALL;
         config.floor = Floor::V7;
         assert_eq!(config, Config::variant("after").unwrap());
+        assert_eq!(config.releases, Releases::NONE);
+    }
+
+    #[test]
+    fn releases_differ_from_the_series_in_named_switches_only() {
+        for (release, series) in [("k7.1", "before"), ("k7.2", "after"), ("k7.3", "after")] {
+            let config = Config::variant(release).unwrap();
+            assert_ne!(config.releases, Releases::NONE, "{release}");
+            let alone = Config { releases: Releases::NONE, ..config };
+            assert_eq!(alone, Config::variant(series).unwrap(), "{release}");
+        }
     }
 }

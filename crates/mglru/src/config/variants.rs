@@ -9,7 +9,7 @@ use super::*;
 pub struct Variant {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it stands for.
+    /// The rules that the name stands for.
     pub says: &'static str,
     make: fn() -> Config,
 }
@@ -53,6 +53,9 @@ pub const VARIANTS: &[Variant] = &[
         says: "Debian's 6.12.117: mainline 6.12 and stable backports",
         make: k612,
     },
+    Variant { name: "k7.1", says: "Linux 7.1: `before` and the release's own rules", make: k71 },
+    Variant { name: "k7.2", says: "Linux 7.2: `after` and the release's own rules", make: k72 },
+    Variant { name: "k7.3", says: "Linux 7.3: `after` and the release's own rules", make: k73 },
 ];
 
 fn classic() -> Config {
@@ -119,6 +122,39 @@ fn k612() -> Config {
         stable_612: true,
         ..Config::default()
     }
+}
+
+fn k71() -> Config {
+    let releases = Releases {
+        couple_both: true,
+        blind_shadow_limit: true,
+        stale_protection: true,
+        ..Releases::NONE
+    };
+    Config { releases, ..before() }
+}
+
+fn k72() -> Config {
+    let releases = Releases {
+        drain_entry: true,
+        touch_ladder: true,
+        goal_stop: true,
+        swapin_drain: true,
+        ..k71().releases
+    };
+    Config { releases, ..Config::default() }
+}
+
+fn k73() -> Config {
+    let releases = Releases {
+        blind_shadow_limit: false,
+        stale_protection: false,
+        swapin_drain: false,
+        exec_first_touch: true,
+        anon_only_kept: true,
+        ..k72().releases
+    };
+    Config { releases, ..Config::default() }
 }
 
 impl Config {

@@ -54,6 +54,8 @@ bits! {
     ISOLATED = 22,
     /// Free for the host's own use.
     HOST = 23,
+    /// It waits in a processor's batch to be put onto a list.
+    PARKED = 30,
 }
 
 impl Bit {
@@ -160,6 +162,12 @@ impl Flags {
     #[inline]
     pub fn order(self) -> u8 {
         ((self.0 & ORDER_MASK) >> ORDER_SHIFT) as u8
+    }
+
+    /// The folio is half as large from now on.
+    pub(crate) fn halve(&mut self) {
+        debug_assert!(self.order() > 0);
+        self.0 -= 1 << ORDER_SHIFT;
     }
 
     pub(super) fn new(zone: Zone, order: u8) -> Self {

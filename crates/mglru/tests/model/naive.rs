@@ -346,6 +346,20 @@ impl Naive {
         self.insert(key, false);
     }
 
+    /// Spec §LF.13: the upper half is evicted next after the lower one.
+    pub fn split(&mut self, key: Key, upper: Key) {
+        let page = self.pages.get_mut(&key).unwrap();
+        page.n /= 2;
+        page.reclaim = false;
+        let half = Page { pte: None, ..page.clone() };
+        self.pages.insert(upper, half);
+        for list in self.lists.iter_mut().flatten().flatten() {
+            if let Some(at) = list.iter().position(|&k| k == key) {
+                list.insert(at, upper);
+            }
+        }
+    }
+
     pub fn forget(&mut self, key: Key) {
         self.unlink(key);
         self.pages.remove(&key);

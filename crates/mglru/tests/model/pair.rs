@@ -14,7 +14,7 @@ use crate::toy::{NODE, World};
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     New { kind: FolioKind, order: u8, zone: u8, entry: Entry, place: Option<(usize, u64)> },
-    Refault { nth: usize, fault: bool },
+    Refault { nth: usize, order: u8, fault: bool },
     Accessed(usize),
     Touch(usize, bool),
     Dirty(usize),
@@ -26,6 +26,7 @@ pub enum Input {
     Deactivate(usize),
     LazyFree(usize),
     Drop(usize),
+    Split(usize),
     Swappiness(u8),
     Swap { left: u64, fast: bool },
     Low(u64),
@@ -73,7 +74,10 @@ impl Pair {
         let nth = self.draw(1 << 30) as usize;
         match self.draw(100) {
             0..32 => self.next_arrival(),
-            32..38 => Input::Refault { nth, fault: self.draw(2) == 0 },
+            32..38 => {
+                let order = [0, 0, 0, 2, 4][self.draw(5) as usize];
+                Input::Refault { nth, order, fault: self.draw(2) == 0 }
+            }
             38..52 => Input::Accessed(nth),
             52..64 => Input::Touch(nth, self.draw(4) == 0),
             64..68 => Input::Dirty(nth),
@@ -84,7 +88,8 @@ impl Pair {
             79 => Input::Mlock(nth),
             80..82 => Input::Deactivate(nth),
             82 => Input::LazyFree(nth),
-            83 => Input::Drop(nth),
+            83 if nth % 2 == 0 => Input::Drop(nth),
+            83 => Input::Split(nth),
             84 => {
                 let choice = self.draw(6) as usize;
                 Input::Swappiness([60, 0, 1, 100, 200, 60][choice])
@@ -107,7 +112,7 @@ impl Pair {
             5..9 => FolioKind::Anon,
             _ => FolioKind::Shmem,
         };
-        let order = [0, 0, 0, 0, 0, 0, 1, 3][self.draw(8) as usize];
+        let order = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 5, 6, 9][self.draw(16) as usize];
         let zone = [2, 2, 2, 2, 0, 1, 3][self.draw(7) as usize];
         let first = match kind {
             FolioKind::Anon => 0,
@@ -140,7 +145,7 @@ impl Pair {
             Input::New { kind, order, zone, entry, place } => {
                 self.arrive(kind, order, zone, entry, place, None);
             }
-            Input::Refault { nth, fault } => self.refault(nth, fault),
+            Input::Refault { nth, order, fault } => self.refault(nth, order, fault),
             Input::Swappiness(s) => {
                 self.world.toy.groups[1].swappiness = s;
                 self.naive.swappiness = s;
@@ -212,11 +217,11 @@ impl Pair {
         self.kinds.insert(key, kind);
     }
 
-    fn refault(&mut self, nth: usize, fault: bool) {
+    fn refault(&mut self, nth: usize, order: u8, fault: bool) {
         let Some(nth) = nth.checked_rem(self.shadows.len()) else { return };
         let (kind, core, naive) = self.shadows.swap_remove(nth);
         let entry = if fault { Entry::Fault { recency: true } } else { Entry::Plain };
-        self.arrive(kind, 0, 2, entry, None, Some((core, naive)));
+        self.arrive(kind, order, 2, entry, None, Some((core, naive)));
     }
 
     fn happen(&mut self, input: Input) {
@@ -273,6 +278,7 @@ impl Pair {
                 self.world.drop_folio(id);
                 self.naive.forget(key);
             }
+            Input::Split(nth) => self.split(nth),
             _ => unreachable!("applied elsewhere"),
         }
     }
@@ -295,6 +301,17 @@ impl Pair {
                 self.world.lru.set_dirty(id);
             }
         }
+    }
+
+    /// A folio is halved; what maps it stays with the lower half.
+    fn split(&mut self, nth: usize) {
+        let fits = |p: &Page| p.kind == FolioKind::File && p.n > 1 && !p.writeback;
+        let Some((key, id)) = self.pick(nth, fits) else { return };
+        let upper = self.world.split(id);
+        let new = self.world.lru.folios()[upper].owner[0];
+        self.naive.split(key, new);
+        self.ids.insert(new, upper);
+        self.kinds.insert(new, self.kinds[&key]);
     }
 
     /// The flusher starts to write a file folio: its entry is clean from now on.

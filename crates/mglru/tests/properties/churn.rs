@@ -144,6 +144,7 @@ impl Churn {
         }
         let live = self.world.lru.folios().live() as u64;
         assert_eq!(self.created, live + self.dropped + self.freed.len() as u64);
+        self.world.lru.drain_parked();
         let sizes = self.world.lru.sizes(self.group, NODE);
         let listed = sizes.inactive_anon
             + sizes.active_anon

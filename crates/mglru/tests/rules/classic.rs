@@ -201,3 +201,38 @@ fn an_all_dirty_batch_wakes_the_flusher() {
     assert!(world.toy.flusher_wakes > 0);
     assert!(folios.iter().all(|&f| world.has(f, Bit::RECLAIM)));
 }
+
+/// A page evicted before 100 others were found in use: does it come back as one that the active
+/// list had room for? Those 100 pushed it as far away as evictions would have (spec §K72.14).
+#[test]
+fn pages_that_reclaim_makes_active_age_those_that_are_away() {
+    let (mut world, g) = group();
+    world.toy.groups[g.index()].swap_left = 0;
+    world.files(g, 20);
+    let mm = world.mm(g);
+    for nth in 0..100 {
+        let folio = world.fault_nth(FolioKind::File, g, mm, nth);
+        world.lru.accessed(folio);
+    }
+    world.files(g, 4000);
+    while world.counter(Counter::Pgactivate) < 100 {
+        world.reclaim(g, 32);
+    }
+    let evicted = world.toy.freed.len();
+    assert!(evicted < 100, "{evicted}: within the size of the active list");
+    let shadow = world.toy.freed[0].shadow;
+    let folio = world.refault(g, shadow, Entry::Plain);
+    assert!(!world.has(folio, Bit::ACTIVE));
+}
+
+/// The check of references takes the mark away: a dirty page that stays has to earn it again.
+#[test]
+fn a_look_at_an_idle_page_takes_its_mark() {
+    let (mut world, g) = group();
+    let folios = world.files(g, 4000);
+    world.lru.accessed(folios[0]);
+    world.lru.set_dirty(folios[0]);
+    world.reclaim(g, 32);
+    assert!(world.has(folios[0], Bit::ACTIVE), "tagged and put out of the way");
+    assert!(!world.has(folios[0], Bit::REFERENCED));
+}

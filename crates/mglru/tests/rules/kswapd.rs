@@ -97,3 +97,36 @@ fn min_ttl_kills_when_every_oldest_generation_is_younger() {
         assert_eq!(killed, kills, "the oldest was born {age_ms} ms ago");
     }
 }
+
+/// Does `min_ttl` kill when the one group's files are old, after this was done to the group?
+fn kills(set: impl Fn(&mut World, MemcgId)) -> bool {
+    let mut world = World::with("after", &[("min_ttl_ms", "1000")]);
+    let g = world.group(MemcgId::ROOT);
+    world.checks_steps = false;
+    world.toy.zones[NORMAL.index()].free = 50;
+    world.toy.now = 10_000_000_000;
+    set(&mut world, g);
+    let mut kswapd = Reclaim::kswapd(NODE, 0);
+    while world.lru.counters()[Counter::Pageoutrun] == 0 {
+        world.step(&mut kswapd);
+    }
+    world.lru.take_wakes(NODE).out_of_memory
+}
+
+/// What is old but protected, or of a type that may not be swapped, spares nobody.
+#[test]
+fn min_ttl_looks_at_what_may_be_reclaimed() {
+    assert!(!kills(|world, g| drop(world.files(g, 5000))));
+    assert!(kills(|world, g| {
+        world.files(g, 5000);
+        world.toy.groups[g.index()].min = 6000;
+    }));
+    let anon = |swap_left| {
+        move |world: &mut World, g: MemcgId| {
+            world.anons(g, 5000);
+            world.toy.groups[g.index()].swap_left = swap_left;
+        }
+    };
+    assert!(!kills(anon(1000)));
+    assert!(kills(anon(0)), "nothing of it can go");
+}

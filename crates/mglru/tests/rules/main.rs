@@ -11,11 +11,14 @@ mod demotion;
 mod dirty;
 mod entry;
 mod eviction;
+mod folios;
 mod groups;
 mod kswapd;
+mod mechanisms;
 mod memcg_lru;
 mod misport;
 mod refaults;
+mod releases;
 mod throttling;
 #[path = "../toy/toy.rs"]
 mod toy;

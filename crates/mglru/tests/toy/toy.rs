@@ -145,7 +145,7 @@ impl Default for Toy {
     fn default() -> Self {
         let mut zones = [ZoneView::default(); MAX_NR_ZONES];
         zones[NORMAL.index()] =
-            ZoneView { managed: 100_000, free: 50_000, min: 100, low: 125, high: 150 };
+            ZoneView { managed: 100_000, free: 50_000, min: 100, low: 125, high: 150, reserve: 0 };
         Self {
             now: 0,
             groups: vec![Group::below(None)],

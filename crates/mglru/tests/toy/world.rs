@@ -179,6 +179,15 @@ impl World {
         self.lru.end_writeback(folio);
     }
 
+    /// Halves a folio; its entries stay with the lower half.
+    pub fn split(&mut self, folio: FolioId) -> FolioId {
+        let key = self.next_key;
+        self.next_key += 1;
+        let upper = self.lru.split(folio, [key, 0]);
+        self.lru.folios_mut()[upper].mapcount = 0;
+        upper
+    }
+
     /// Truncation or exit.
     pub fn drop_folio(&mut self, folio: FolioId) {
         for (mm, page) in self.toy.places(folio) {

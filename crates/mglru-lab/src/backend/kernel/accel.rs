@@ -58,8 +58,11 @@ fn try_kvm(image: &Path) -> Result<Result<(), String>, String> {
         append: "",
         accel: "kvm",
         virtual_time: None,
+        profile: None,
+        is_held: false,
     };
     let console = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
     let qemu = machine.start(console.path())?;
-    Ok(watch::listen(qemu, AT_MOST, 1, console.path()).map(drop))
+    let ending = watch::Ending::default();
+    Ok(watch::listen(qemu, AT_MOST, 1, console.path(), ending).map(drop).map_err(String::from))
 }

@@ -1,19 +1,32 @@
 //! Fetching kernels: Debian's packages, unpacked into the user's cache.
 
 use std::fs;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use rustix::process::Signal;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::image::{PACKAGE, fetched_root, newest_root};
 
 /// Where Debian has its newest kernel for a stable release, and what signs that.
 const NEWEST: &str = "trixie-backports";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Distance of looks at a program that runs.
+const LOOK: Duration = Duration::from_millis(50);
 /// The package that depends on it.
 const NEWEST_PACKAGE: &str = "linux-image-cloud-amd64";
-/// What a kernel is made of, by beginnings of packages' names.
-const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
+/// Ends the name of a folder that is being unpacked.
+pub const UNDER_WAY: &str = "new";
+/// Packages that make up a kernel, by the beginnings of their names.
+pub const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
 
 /// Fetches the kernel that is booted unless another is asked for.
 ///
@@ -32,23 +45,8 @@ pub fn default() -> Result<(), String> {
 /// As [`default`].
 pub fn newest() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    // Where lists were never fetched, or were cleared away, apt knows of none.
-    let mirror = mirror().or_else(|_| update().and_then(|()| mirror()))?;
-    let list = folder.path().join("sources.list");
-    let source = format!("deb [signed-by={KEYRING}] {mirror} {NEWEST} main\n");
-    fs::write(&list, source).map_err(|e| format!("{}: {e}", list.display()))?;
-    let state = folder.path().join("lists");
-    fs::create_dir_all(state.join("partial")).map_err(|e| format!("{}: {e}", state.display()))?;
-    let set = |key: &str, value: &Path| format!("-oDir::{key}={}", value.display());
-    let options = vec![
-        set("Etc::sourcelist", &list),
-        set("Etc::sourceparts", Path::new("-")),
-        set("State::lists", &state),
-        set("Cache", folder.path()),
-        "-oAPT::Sandbox::User=root".to_string(),
-    ];
-    let apt = Apt { options, folder: folder.path() };
-    apt.run("apt-get", &["update", "-q"])?;
+    let apt = Apt::of_suites(folder.path(), &folder.path().join("lists"), &[NEWEST])?;
+    apt.update()?;
     apt.fetch(NEWEST_PACKAGE, &newest_root().ok_or(HOMELESS)?)
 }
 
@@ -61,23 +59,58 @@ pub fn update() -> Result<(), String> {
 }
 
 /// The mirror of Debian that this system uses.
-fn mirror() -> Result<String, String> {
+pub fn mirror() -> Result<String, String> {
     let wanted = ["Identifier: Packages", "Label: Debian", "Component: main"];
     let asked = [&["indextargets", "--format", "$(REPO_URI)"][..], &wanted].concat();
     let told = step("apt-get", &asked, Path::new("/"))?;
     told.lines().next().map(str::to_string).ok_or("this system has no mirror of Debian".to_string())
 }
 
-const HOMELESS: &str = "HOME is not set: nowhere to keep a kernel";
+/// Said where there is no cache.
+pub const HOMELESS: &str = "HOME is not set: nowhere to keep a kernel";
 
 /// apt, told where to look.
-struct Apt<'a> {
+pub struct Apt<'a> {
     options: Vec<String>,
     /// For what is downloaded.
-    folder: &'a Path,
+    pub folder: &'a Path,
 }
 
-impl Apt<'_> {
+impl<'a> Apt<'a> {
+    /// Has apt look at suites of Debian's, and keep its lists in a folder of their own.
+    ///
+    /// # Errors
+    /// This system has no mirror, or the folder cannot be made.
+    pub fn of_suites(folder: &'a Path, lists: &Path, suites: &[&str]) -> Result<Self, String> {
+        // Where lists were never fetched, or were cleared away, apt knows of none.
+        let mirror = mirror().or_else(|_| update().and_then(|()| mirror()))?;
+        let source = |suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n");
+        let list = folder.join("sources.list");
+        let sources: String = suites.iter().map(source).collect();
+        fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
+        let partial = lists.join("partial");
+        fs::create_dir_all(&partial).map_err(|e| format!("{}: {e}", partial.display()))?;
+        let set = |key: &str, value: &Path| format!("-oDir::{key}={}", value.display());
+        let options = vec![
+            set("Etc::sourcelist", &list),
+            set("Etc::sourceparts", Path::new("-")),
+            set("State::lists", lists),
+            set("Cache", folder),
+            "-oAPT::Sandbox::User=root".to_string(),
+            "-oAcquire::Languages=none".to_string(),
+            "-oAcquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_string(),
+        ];
+        Ok(Apt { options, folder })
+    }
+
+    /// Has apt learn what there is in the suites.
+    ///
+    /// # Errors
+    /// As [`step`].
+    pub fn update(&self) -> Result<(), String> {
+        self.run("apt-get", &["update", "-q"]).map(drop)
+    }
+
     /// Downloads the kernel that a package depends on and unpacks it.
     fn fetch(&self, package: &str, root: &Path) -> Result<(), String> {
         let depends = self.run("apt-cache", &["depends", package])?;
@@ -95,7 +128,11 @@ impl Apt<'_> {
         }
     }
 
-    fn run(&self, program: &str, args: &[&str]) -> Result<String, String> {
+    /// Runs a program of apt's.
+    ///
+    /// # Errors
+    /// As [`step`].
+    pub fn run(&self, program: &str, args: &[&str]) -> Result<String, String> {
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
         step(program, &[&options[..], args].concat(), self.folder)
     }
@@ -111,39 +148,93 @@ fn parts(depends: &str) -> Vec<&str> {
     named.filter(|name| has_release(name)).collect()
 }
 
-/// Beside the final place first, so that a kernel there is always whole.
-fn unpack(packages: &[PathBuf], root: &Path) -> Result<(), String> {
-    let beside = root.with_extension("new");
+/// Unpacks packages beside the final place first, so that a kernel there is always whole.
+///
+/// # Errors
+/// The package or folder; nothing is left of what was unpacked.
+pub fn unpack(packages: &[PathBuf], root: &Path) -> Result<(), String> {
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let beside = root.with_file_name(format!("{name}.{UNDER_WAY}"));
+    let unpacked = unpack_beside(packages, root, &beside);
+    if unpacked.is_err() {
+        let _ = fs::remove_dir_all(&beside);
+    }
+    unpacked
+}
+
+fn unpack_beside(packages: &[PathBuf], root: &Path, beside: &Path) -> Result<(), String> {
     let at = |path: &Path| {
         let path: PathBuf = path.to_path_buf();
         move |e: std::io::Error| format!("{}: {e}", path.display())
     };
-    let _ = fs::remove_dir_all(&beside);
-    fs::create_dir_all(&beside).map_err(at(&beside))?;
+    let _ = fs::remove_dir_all(beside);
+    fs::create_dir_all(beside).map_err(at(beside))?;
     for package in packages {
         let paths = [package.display().to_string(), beside.display().to_string()];
         step("dpkg-deb", &["-x", &paths[0], &paths[1]], Path::new("/"))?;
     }
     let _ = fs::remove_dir_all(root);
-    fs::rename(&beside, root).map_err(at(root))
+    fs::rename(beside, root).map_err(at(root))
 }
 
 /// Runs a program; what it printed.
 ///
 /// # Errors
-/// The last line it said, if it failed.
+/// The last line it said, if it failed, and that a signal came.
 pub fn step(program: &str, args: &[&str], folder: &Path) -> Result<String, String> {
     let told = args.iter().filter(|arg| !arg.starts_with("-o")).copied().collect::<Vec<_>>();
     let _ = writeln!(std::io::stderr(), "mglru: {program} {}", told.join(" "));
     let mut command = Command::new(program);
     command.args(args).current_dir(folder).env("DEBIAN_FRONTEND", "noninteractive");
-    let ran = command.output().map_err(|e| format!("{program}: {e}"))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
+    let ran = waited_for(child, folder).map_err(|e| format!("{program}: {e}"))?;
     if ran.status.success() {
         return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed");
     Err(format!("{program} {}: {last}", told.join(" ")))
+}
+
+/// Waits, shows on a terminal how much lies in the folder, and ends the program when a signal asks
+/// to stop, so that what was begun is cleared away.
+fn waited_for(child: Child, folder: &Path) -> std::io::Result<Output> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let signals = [SIGINT, SIGTERM].map(|signal| flag::register(signal, stop.clone()));
+    let bar = match std::io::stderr().is_terminal() && folder != Path::new("/") {
+        true => ProgressBar::new_spinner().with_message("fetched"),
+        false => ProgressBar::hidden(),
+    };
+    let id = child.id();
+    let output = thread::spawn(move || child.wait_with_output());
+    while !output.is_finished() {
+        if stop.load(Ordering::Relaxed) {
+            let pid = rustix::process::Pid::from_raw(id.cast_signed());
+            // It may have ended meanwhile.
+            let _ = pid.map(|pid| rustix::process::kill_process(pid, Signal::TERM));
+        }
+        bar.set_message(format!("{} MiB", size_of(folder, &bar) >> 20));
+        thread::sleep(LOOK);
+    }
+    bar.finish_and_clear();
+    for id in signals.into_iter().flatten() {
+        signal_hook::low_level::unregister(id);
+    }
+    let output = output.join().map_err(|_| std::io::Error::other("lost"))?;
+    match stop.load(Ordering::Relaxed) {
+        true => Err(std::io::Error::new(std::io::ErrorKind::Interrupted, "interrupted")),
+        false => output,
+    }
+}
+
+/// Bytes in a folder, for people who watch.
+fn size_of(folder: &Path, bar: &ProgressBar) -> u64 {
+    if bar.is_hidden() {
+        return 0;
+    }
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
 }
 
 #[cfg(test)]

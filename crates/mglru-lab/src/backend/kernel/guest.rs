@@ -1,5 +1,5 @@
-//! The program for the guest, linked statically: beside this program's own file where it was
-//! installed so, else built from the workspace this program was built from.
+//! Finds the program for the guest, linked statically: installed beside this program, carried in
+//! it, or, for a debug build, built from the workspace this program was built from.
 
 use std::env;
 use std::fs;
@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, elf};
+
+use crate::carried;
 
 /// Names the guest program's file instead of looking for it.
 const VARIABLE: &str = "MGLRU_GUEST";
@@ -22,25 +24,26 @@ const PROFILE: &str = "guest";
 /// When it can be neither found nor built.
 pub fn program() -> Result<&'static [u8], String> {
     static PROGRAM: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| {
-        let path = locate()?;
-        fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))
+    let program = PROGRAM.get_or_init(|| match installed()? {
+        Some(path) => read(&path),
+        None => carried::guest().map_or_else(|| read(&build()?), Ok),
     });
     program.as_deref().map_err(Clone::clone)
 }
 
-fn locate() -> Result<PathBuf, String> {
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Finds the file that is named or installed; there need not be one.
+fn installed() -> Result<Option<PathBuf>, String> {
     if let Some(path) = env::var_os(VARIABLE).map(PathBuf::from) {
         let problem = "named by MGLRU_GUEST, is no static program";
         return is_static(&path)
-            .then_some(path.clone())
+            .then(|| Some(path.clone()))
             .ok_or_else(|| format!("{}: {problem}", path.display()));
     }
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(NAME)));
-    match beside.filter(|path| is_static(path)) {
-        Some(path) => Ok(path),
-        None => build(),
-    }
+    Ok(carried::places(NAME).into_iter().find(|path| is_static(path)))
 }
 
 /// A static program asks for no loader. An ordinary build leaves a dynamic one beside this program.

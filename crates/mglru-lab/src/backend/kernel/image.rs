@@ -2,14 +2,22 @@
 
 use std::env;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::fetched;
 use super::spec::KernelSpec;
 
 /// Name of the Debian package whose kernel is the default.
 pub const PACKAGE: &str = "linux-image-6.12-cloud-amd64";
 /// Release names of that package begin so.
 const DEFAULT: &str = "6.12";
+
+/// Where the boot sector is signed, and what the header after it is known by.
+const SIGNATURE: usize = 0x1fe;
+const MAGIC: &[u8] = b"HdrS";
+/// Bytes up to the magic's end.
+const HEADER: usize = 0x206;
 
 /// A kernel to boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +35,18 @@ impl Image {
     /// When it is not there, with the command that fetches the default.
     pub fn of(spec: &KernelSpec) -> Result<Self, String> {
         let (path, beside) = match &spec.image {
-            Some(path) => (path.clone(), modules_beside(path)),
+            Some(path) => {
+                let path = located(path)?;
+                (path.clone(), modules_beside(&path))
+            }
             None => default().ok_or("no kernel to boot; `mglru doctor --install` fetches one")?,
         };
         if !path.is_file() {
             return Err(format!("{}: no kernel there", path.display()));
+        }
+        if !is_image(&path) {
+            let problem = "is no kernel to boot: a bzImage, such as arch/x86/boot/bzImage";
+            return Err(format!("{}: {problem}", path.display()));
         }
         let modules = spec.modules.clone().or(beside);
         match &modules {
@@ -39,6 +54,13 @@ impl Image {
             _ => Ok(Self { path, modules }),
         }
     }
+}
+
+/// Tells a bzImage by its header, as x86's boot protocol has it.
+fn is_image(path: &Path) -> bool {
+    let mut header = [0; HEADER];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[SIGNATURE..].starts_with(&[0x55, 0xaa]) && header.ends_with(MAGIC)
 }
 
 /// The fetched kernel, or one that is installed on this host.
@@ -63,16 +85,17 @@ fn release(image: &Path) -> Option<&str> {
     image.file_name()?.to_str()?.strip_prefix("vmlinuz-")
 }
 
-/// The newest kernel that was fetched, as `--kernel newest` names it.
+/// Finds the image that a path, a version or `newest` names. A file of that name counts first.
 ///
 /// # Errors
-/// There is none, and the command that fetches one.
-pub fn newest() -> Result<PathBuf, String> {
-    let root = newest_root().map(|root| root.join("usr/lib/modules"));
-    let releases = root.into_iter().flat_map(|root| fs::read_dir(root).into_iter().flatten());
-    let images = releases.flatten().map(|release| release.path().join("vmlinuz"));
-    let found = images.filter(|image| image.is_file()).max();
-    found.ok_or_else(|| "mglru doctor --install".to_string())
+/// It names a version that is not there.
+pub fn located(named: &Path) -> Result<PathBuf, String> {
+    let word = named.to_str().unwrap_or_default();
+    let is_name = word == fetched::NEWEST || fetched::is_version(word);
+    match is_name && !named.exists() {
+        true => fetched::image(word),
+        false => Ok(named.to_path_buf()),
+    }
 }
 
 /// `ROOT/lib/modules/RELEASE` for `ROOT/boot/vmlinuz-RELEASE`, or where the image itself is, if
@@ -97,7 +120,8 @@ pub fn newest_root() -> Option<PathBuf> {
     cache().map(|cache| cache.join("newest"))
 }
 
-fn cache() -> Option<PathBuf> {
+/// Where fetched kernels are kept.
+pub fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
     Some(cache.join("mglru"))
@@ -114,8 +138,14 @@ mod tests {
         let modules = root.path().join("lib/modules/6.12.1-x");
         fs::create_dir_all(&modules).unwrap();
         fs::create_dir_all(image.parent().unwrap()).unwrap();
-        fs::write(&image, "").unwrap();
+        let mut bytes = [0; HEADER];
+        fs::write(&image, bytes).unwrap();
         let spec = KernelSpec { image: Some(image.clone()), ..KernelSpec::default() };
+        let told = Image::of(&spec).unwrap_err();
+        assert!(told.ends_with("bzImage") && told.contains("is no kernel to boot"), "{told}");
+        bytes[SIGNATURE..SIGNATURE + 2].copy_from_slice(&[0x55, 0xaa]);
+        bytes[HEADER - MAGIC.len()..].copy_from_slice(MAGIC);
+        fs::write(&image, bytes).unwrap();
         assert_eq!(Image::of(&spec), Ok(Image { path: image.clone(), modules: Some(modules) }));
         let merged = root.path().join("lib/modules/7.3.4");
         fs::create_dir_all(merged.join("kernel")).unwrap();

@@ -56,7 +56,7 @@ impl Archive {
     /// is one and kept inside folders.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// Returns the error of a file that cannot be read.
     pub fn host(&mut self, path: &Path) -> std::io::Result<()> {
         let about = fs::metadata(path)?;
         if about.is_dir() {

@@ -1,20 +1,27 @@
-//! What this host offers a booted kernel and programs under a budget, and fetching what it lacks.
-//! Debian's packages alone are known; the kernel is unpacked into the user's cache and never
+//! Says what this host offers a booted kernel and programs under a budget, and fetches what it
+//! lacks. Debian's packages alone are known; the kernel is unpacked into the user's cache and never
 //! installed on the host.
 
+use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use mglru_pager::launch::malloc;
+use object::{Object, ObjectSymbol};
 
 use super::fetch::{self, step};
-use super::image::{self, Image};
+use super::fetched;
+use super::image::Image;
 use super::spec::{Accelerator, KernelSpec};
 use super::{accel, guest, programs, qemu};
 
-/// The malloc of programs under a budget.
-const MALLOC: &str = "libjemalloc.so.2";
+/// The package of the malloc of programs under a budget.
+const MALLOC: &str = "libjemalloc2";
+/// QEMU offers this function only where it takes plugins.
+const OF_PLUGINS: &[u8] = b"qemu_plugin_register_vcpu_tb_trans_cb";
 
-/// Programs, and a library, with the packages they are in.
-const PROGRAMS: [(&str, &str); 11] = [
+/// Programs with the packages they are in.
+const PROGRAMS: [(&str, &str); 10] = [
     (qemu::PROGRAM, "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -25,15 +32,14 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("memcached", "memcached"),
     ("sysbench", "sysbench"),
     ("mariadbd", "mariadb-server-core"),
-    (MALLOC, "libjemalloc2"),
 ];
 
 /// Something the kernel backend needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// Name of the part.
     pub what: String,
-    /// What of it is there, or the one line that mends its absence.
+    /// The part that is there, or the one line that mends its absence.
     pub state: Result<String, String>,
     /// No booted kernel runs without it.
     pub needed: bool,
@@ -43,6 +49,7 @@ pub struct Finding {
 /// program if need be.
 pub fn look(boot: bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = PROGRAMS.iter().enumerate().map(program).collect();
+    findings.extend(plugins());
     let image = Image::of(&KernelSpec::default());
     findings.push(Finding {
         what: "kernel".to_string(),
@@ -54,7 +61,7 @@ pub fn look(boot: bool) -> Vec<Finding> {
     });
     findings.push(Finding {
         what: "newest kernel".to_string(),
-        state: image::newest().map(|path| path.display().to_string()),
+        state: fetched::newest().map(|path| path.display().to_string()),
         needed: false,
     });
     if boot {
@@ -70,15 +77,27 @@ pub fn look(boot: bool) -> Vec<Finding> {
 }
 
 fn program((at, (name, package)): (usize, &(&str, &str))) -> Finding {
-    let found = find(name).map(|path| path.display().to_string());
+    let found = programs::find(name).ok().map(|path| path.display().to_string());
     // The first ones boot a guest with a disk; the others are for plans that use them.
     let needed = at < 3;
     let state = found.ok_or_else(|| format!("apt-get install {package}"));
     Finding { what: name.to_string(), state, needed }
 }
 
-fn find(name: &str) -> Option<PathBuf> {
-    if name == MALLOC { mglru_pager::launch::malloc() } else { programs::find(name).ok() }
+/// A plugin of QEMU counts a profile's instructions; some builds take none.
+fn plugins() -> Option<Finding> {
+    let program = fs::read(programs::find(qemu::PROGRAM).ok()?).ok()?;
+    let takes = has_symbol(&program, OF_PLUGINS);
+    let rebuild = || "apt-get install qemu-system-x86, or build QEMU with --enable-plugins".into();
+    let state = takes.then(|| "taken".to_string()).ok_or_else(rebuild);
+    Some(Finding { what: "QEMU plugins".to_string(), state, needed: false })
+}
+
+/// Tells whether a program offers a function to what it loads.
+fn has_symbol(program: &[u8], name: &[u8]) -> bool {
+    let Ok(file) = object::File::parse(program) else { return false };
+    let mut names = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+    names.any(|symbol| symbol.name_bytes().is_ok_and(|bytes| bytes == name))
 }
 
 /// Installs the programs that are missing and fetches the default kernel and, if it can be had,
@@ -87,8 +106,9 @@ fn find(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// The step that failed, with the last line it said.
 pub fn install() -> Result<(), String> {
-    let missing = PROGRAMS.iter().filter(|(name, _)| find(name).is_none());
-    let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    let missing = PROGRAMS.iter().filter(|(name, _)| programs::find(name).is_err());
+    let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    packages.extend(malloc().is_none().then_some(MALLOC));
     if !packages.is_empty() {
         let args = ["install", "-y", "-q", "--no-install-recommends"];
         fetch::update()?;
@@ -97,11 +117,23 @@ pub fn install() -> Result<(), String> {
     if Image::of(&KernelSpec::default()).is_err() {
         fetch::default()?;
     }
-    if image::newest().is_err() {
+    if fetched::newest().is_err() {
         // Only what asks for it by name needs it: the table says what is missing.
         if let Err(problem) = fetch::newest() {
             let _ = writeln!(std::io::stderr(), "mglru: newest kernel: {problem}");
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_found_where_the_program_offers_it() {
+        let library = qemu::LIBRARY;
+        assert!(has_symbol(library, b"gettimeofday"));
+        assert!(!has_symbol(library, b"no_such_function") && !has_symbol(b"text", b"main"));
+    }
 }

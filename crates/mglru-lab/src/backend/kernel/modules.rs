@@ -38,8 +38,11 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     fn read(dir: &'a Path) -> Result<Self, String> {
         let mut files = BTreeMap::new();
-        collect(&dir.join("kernel"), &mut files)
-            .map_err(|e| format!("{}: {e}", dir.join("kernel").display()))?;
+        let kernel = dir.join("kernel");
+        collect(&kernel, &mut files).map_err(|e| {
+            let hint = "a folder of modules is lib/modules/RELEASE, with kernel in it";
+            format!("{}: {e}; {hint}", kernel.display())
+        })?;
         let builtin = fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
         let builtin = builtin.lines().filter_map(|line| name_of(Path::new(line))).collect();
         Ok(Self { dir, files, builtin })
@@ -49,7 +52,10 @@ impl<'a> Known<'a> {
         if order.iter().any(|module| module.name == name) || self.is_builtin(name) {
             return Ok(());
         }
-        let missing = || format!("module {name}: not in {}", self.dir.display());
+        let missing = || {
+            let fix = "make modules_install puts it there, or build it in (mglru kernel config)";
+            format!("module {name}: not in {}; {fix}", self.dir.display())
+        };
         let path = self.files.get(name).ok_or_else(missing)?;
         let at = |e: String| format!("{}: {e}", path.display());
         let bytes = unpacked(path).map_err(|e| at(e.to_string()))?;
@@ -99,7 +105,7 @@ fn unpacked(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What `depends=` of a module's information lists.
+/// Reads the list behind `depends=` in a module's information.
 fn dependencies(module: &[u8]) -> Result<Vec<String>, String> {
     let file = object::File::parse(module).map_err(|_| "not a kernel module")?;
     let section = file.section_by_name(".modinfo").ok_or("not a kernel module")?;

@@ -1,6 +1,6 @@
-//! What the kernel says about memory that ran out: a killed process, or a machine that stopped
-//! because there was none to kill. Both are results of a run. The first process of the guest, which
-//! reports, is never killed: no kernel takes process 1.
+//! Reads the kernel's messages about memory that ran out: a killed process, or a machine that
+//! stopped because there was none to kill. Both are results of a run. The first process of the
+//! guest, which reports, is never killed: no kernel takes process 1.
 
 use mglru_guest::report::Ended;
 use mglru_workload::Layout;
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::order;
 
-/// What the message of a kill says between its cause and the process.
+/// Text between the cause and the process in the message of a kill.
 const KILLED: &str = ": Killed process ";
 /// Its cause, if memory ran out anywhere.
 const CAUSE: &str = "ut of memory";

@@ -11,7 +11,7 @@ use indexmap::{IndexMap, IndexSet};
 use mglru_guest::Order;
 use mglru_guest::order::{Disk, FileSystem, Group, MemoryDisk, Setting, Task, Work, Worker};
 use mglru_sim::MachineSpec;
-use mglru_sim::spec::{GroupSpec, Size};
+use mglru_sim::spec::{FileSystem as Model, GroupSpec, Size};
 use mglru_sim::swap::SwapKind;
 use mglru_workload::Layout;
 use mglru_workload::op::{Knob, TaskSpec};
@@ -47,6 +47,7 @@ pub fn of_machine(
             return Err(KeyError::value("machine.swap.kind", "device", problem));
         }
     };
+    check_filesystem(machine, spec)?;
     if spec.filesystem == FileSystem::Xfs && !spec.is_virtual() {
         let problem = "by the host's clock files lie on ext4";
         return Err(KeyError::value("kernel.filesystem", "xfs", problem));
@@ -63,11 +64,21 @@ pub fn of_machine(
     })
 }
 
+/// The model of a plan and its kernel may not lie on different file systems.
+fn check_filesystem(machine: &MachineSpec, spec: &KernelSpec) -> Result<(), KeyError> {
+    let (name, problem) = match (machine.filesystem, spec.filesystem) {
+        (Model::Ext4, FileSystem::Xfs) => ("ext4", "kernel.filesystem is xfs"),
+        (Model::Xfs, FileSystem::Ext4) => ("xfs", "kernel.filesystem is ext4"),
+        _ => return Ok(()),
+    };
+    Err(KeyError::value("machine.filesystem", name, problem))
+}
+
 fn swap_disk(machine: &MachineSpec, size: u64) -> MemoryDisk {
     repeat::swap(size, machine.swap.device.as_ref().unwrap_or(&machine.device))
 }
 
-/// What files lie on, unless the plan says so itself: memory for a device that is memory.
+/// Chooses the disk of files, unless the plan says so itself: memory for a device that is memory.
 pub fn disk_kind(machine: &MachineSpec, spec: &KernelSpec) -> DiskKind {
     let of_memory = if machine.device.on_cpu { DiskKind::Pmem } else { DiskKind::Blk };
     spec.disk.unwrap_or(of_memory)

@@ -84,6 +84,17 @@ fn swap_on_a_device_is_a_disk_of_memory_beside_that_of_files() {
     assert_eq!(programs(&order, &spec), ["mkfs.xfs", "busybox"]);
 }
 
+/// A database fills its log's files up; none of them may find the disk full.
+#[test]
+fn a_disk_has_room_for_every_file_and_its_file_system() {
+    let spec = KernelSpec::default();
+    let mut order = of_machine(&MachineSpec::default(), &spec, &SWITCHES).unwrap();
+    order.files = vec![3 << 30, 100 << 20, 100 << 20];
+    size_disk(&mut order, spec.disk_room);
+    let files: u64 = order.files.iter().sum();
+    assert!(made(&order).unwrap().bytes >= files + files / 20 + spec.disk_room.0);
+}
+
 #[test]
 fn what_a_booted_kernel_cannot_do_is_refused() {
     let error = |machine: MachineSpec| {
@@ -97,6 +108,8 @@ fn what_a_booted_kernel_cannot_do_is_refused() {
     let xfs = KernelSpec { filesystem: FileSystem::Xfs, ..host };
     let told = of_machine(&MachineSpec::default(), &xfs, &SWITCHES).unwrap_err().to_string();
     assert_eq!(told, "kernel.filesystem = xfs: by the host's clock files lie on ext4");
+    let on_xfs = MachineSpec { filesystem: mglru_sim::spec::FileSystem::Xfs, ..Default::default() };
+    assert_eq!(error(on_xfs), "machine.filesystem = xfs: kernel.filesystem is ext4");
     let alone = MachineSpec { kswapd: false, ..MachineSpec::default() };
     assert!(error(alone).starts_with("machine.kswapd = false: a booted kernel always"));
 }

@@ -89,7 +89,7 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
     })
 }
 
-/// What is counted at the end; of a machine that stopped for want of memory, what was last counted,
+/// Returns the counters at the end; of a machine that stopped for want of memory, the last ones,
 /// and its last sign of life.
 fn last(told: &Told) -> Result<Snapshot, String> {
     if let Some(over) = &told.over {
@@ -103,8 +103,8 @@ fn last(told: &Told) -> Result<Snapshot, String> {
     Ok(Snapshot { at_us, ..last.clone() })
 }
 
-/// Who was killed for want of memory, how many tasks of the workload went with them, and the last
-/// words of a machine that stopped.
+/// Lists processes killed for want of memory, how many tasks of the workload went with them, and
+/// the last words of a machine that stopped.
 fn starvation(told: &Told, layout: &Layout) -> Vec<(String, Json)> {
     let mut found = Vec::new();
     if !told.killed.is_empty() {
@@ -132,7 +132,7 @@ fn busy(span: &Span) -> Option<f64> {
     (all > 0).then(|| ((all - idle.min(all)) as f64 / all as f64 * 1000.0).round() / 1000.0)
 }
 
-/// What is measured: from one snapshot to another.
+/// Holds the measured span: from one snapshot to another.
 struct Span<'a> {
     from: &'a Snapshot,
     to: &'a Snapshot,
@@ -228,7 +228,7 @@ fn group((name, state): (&String, &GroupState)) -> (String, Group) {
     (name.clone(), Group { memory_stat: stat })
 }
 
-/// What reclaim did to each group, by the names of truth files.
+/// Reads each group's reclaim counters, by the names of truth files.
 type Reclaimed = BTreeMap<String, BTreeMap<&'static str, u64>>;
 
 fn reclaimed(span: &Span) -> Reclaimed {

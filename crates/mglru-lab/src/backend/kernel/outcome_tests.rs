@@ -62,7 +62,7 @@ fn the_run_phase_is_measured_without_what_prepares_it() {
     let counter = |name: &str| found.counters.get(name).copied();
     assert_eq!((counter("pgfault"), counter("pgpgin")), (Some(70), Some(5)));
     assert_eq!((counter("pgscan_direct"), counter("aging_passes")), (Some(20), Some(4)));
-    // What the kernel did not tell is absent, and so are levels.
+    // A counter that the kernel did not tell is absent, and so are levels.
     assert_eq!((counter("pswpin"), counter("nr_dirty")), (None, None));
     assert_eq!(found.groups["/g"].memory_stat["anon"], 4096);
     assert!(!found.groups.contains_key(ROOT));

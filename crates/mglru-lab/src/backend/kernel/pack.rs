@@ -1,4 +1,4 @@
-//! What goes into the initramfs: the guest program, its order, modules, programs of the host.
+//! Packs the initramfs: the guest program, its order, modules, programs of the host.
 
 use std::path::Path;
 

@@ -83,7 +83,7 @@ impl ProgramSpec {
         Layout { groups: vec![group], ..Layout::default() }
     }
 
-    /// What the guest is to do.
+    /// Returns the guest's orders.
     pub fn order(&self, seed: u64) -> Program {
         Program {
             script: format!("SEED={seed}\n{}", self.keys.script),

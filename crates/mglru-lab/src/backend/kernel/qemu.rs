@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use super::monitor::{Far, Monitor};
 use super::repeat::VirtualTime;
+use mglru_guest::report::PROFILED;
+
 use super::scratch::Scratch;
 use super::spec::DiskKind;
 use super::{programs, repeat};
@@ -20,18 +23,18 @@ const COMMAND_LINE: &str = concat!(
 );
 
 /// Fixes what QEMU itself takes from the host's clock (`qemu/clock.rs`).
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmglru_qemu.so"));
+pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmglru_qemu.so"));
 
 /// Bytes that the guest's reports may run ahead of their reader.
 const PIPE: usize = 1 << 20;
 
-/// What is booted.
+/// Describes the machine to boot.
 pub struct Machine<'a> {
     /// The bzImage.
     pub image: &'a Path,
     /// The first file system.
     pub initramfs: Scratch,
-    /// What files lie on, with its size in bytes.
+    /// Disk of files, with its size in bytes.
     pub disk: Option<(DiskKind, Scratch, u64)>,
     /// Memory, bytes.
     pub memory: u64,
@@ -45,6 +48,10 @@ pub struct Machine<'a> {
     pub accel: &'static str,
     /// The guest's own time; none: the host's time.
     pub virtual_time: Option<VirtualTime>,
+    /// Where counts of instructions go; none: they are not counted.
+    pub profile: Option<Scratch>,
+    /// It can be stopped, and its guest told to go on.
+    pub is_held: bool,
 }
 
 impl Machine<'_> {
@@ -58,13 +65,19 @@ impl Machine<'_> {
         let mut command = dying_with_us(&qemu);
         command.args(self.args()).arg("-serial").arg(file(console)).args(["-serial", "stdio"]);
         let library = self.virtual_time.map(|_| preload(&mut command)).transpose()?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let (Some(library), Some(counts)) = (&library, &self.profile) {
+            command.arg("-plugin").arg(format!("{},out={}", library.path(), counts.path()));
+        }
+        let (monitor, far) = self.is_held.then(Monitor::pair).transpose()?.unzip();
+        command.args(far.iter().flat_map(Far::words));
+        command.stdin(if self.is_held { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("{}: {e}", qemu.display()))?;
         if let Some(out) = child.stdout.as_ref() {
             // A port whose reader is late would make the guest wait.
             let _ = rustix::pipe::fcntl_setpipe_size(out, PIPE);
         }
-        Ok(Qemu(child, library))
+        Ok(Qemu { child, monitor, library })
     }
 
     /// The words that make the machine what it is: without paths, which differ from run to run.
@@ -78,7 +91,12 @@ impl Machine<'_> {
     fn args(&self) -> Vec<String> {
         let mib = (self.memory >> 20).max(1);
         let is_pmem = matches!(self.disk, Some((DiskKind::Pmem, ..)));
-        let mut args = words("-nodefaults -no-user-config -no-reboot -display none -cpu max");
+        let mut args = words("-nodefaults -no-user-config -no-reboot -display none -cpu");
+        // The guest tells its kernel's symbols when it sees this name, after the work.
+        args.push(match self.profile {
+            Some(_) => format!("max,model-id={PROFILED}"),
+            None => "max".to_string(),
+        });
         let accel = format!("-accel {}", self.accel);
         args.extend(words(&self.virtual_time.map_or(accel, repeat::clock)));
         args.extend(words(&format!("-smp {}", self.cpus)));
@@ -161,13 +179,19 @@ fn preload(command: &mut Command) -> Result<Scratch, String> {
 }
 
 /// The running process, which does not outlive this value, and the library it loaded.
-pub struct Qemu(pub Child, #[expect(dead_code, reason = "keeps the file")] Option<Scratch>);
+pub struct Qemu {
+    pub child: Child,
+    /// Monitor of a machine that can be stopped.
+    pub monitor: Option<Monitor>,
+    #[expect(dead_code, reason = "keeps the file")]
+    library: Option<Scratch>,
+}
 
 impl Drop for Qemu {
     fn drop(&mut self) {
         // One that has ended already cannot be killed, and is only waited for.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -187,6 +211,8 @@ mod tests {
             append: "extra words",
             accel: "tcg",
             virtual_time: None,
+            profile: None,
+            is_held: false,
         };
         machine.args().join("|")
     }
@@ -203,6 +229,8 @@ mod tests {
             append: "",
             accel: "tcg",
             virtual_time: Some(VirtualTime { seed: 7, ns_per_instruction: 2 }),
+            profile: None,
+            is_held: false,
         };
         let flags = machine.flags();
         assert!(flags.contains("-accel tcg,thread=single -icount shift=1,sleep=off -rtc base="));
@@ -230,5 +258,26 @@ mod tests {
         let text = args(None, 2);
         assert!(text.contains("id=n0,size=1024M|-numa|node,nodeid=0,memdev=n0,cpus=0-1"), "{text}");
         assert!(text.contains("id=n1,size=1024M|-numa|node,nodeid=1,memdev=n1,cpus=2-2"), "{text}");
+    }
+
+    /// Names of functions that a program or library gives (`true`) or takes from others.
+    fn functions(bytes: &[u8], given: bool) -> Vec<String> {
+        use object::{Object, ObjectSymbol};
+        let file = object::File::parse(bytes).unwrap();
+        let wanted = file.dynamic_symbols().filter(|symbol| symbol.is_undefined() != given);
+        wanted.map(|symbol| symbol.name().unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn the_library_stands_before_what_qemu_calls() {
+        let ours = functions(LIBRARY, true);
+        let names = ["gettimeofday", "ppoll", "pthread_cond_wait", "pthread_cond_broadcast"];
+        assert!(names.iter().all(|name| ours.contains(&name.to_string())), "{ours:?}");
+        let Ok(qemu) = programs::find(PROGRAM) else {
+            println!("skipped: no {PROGRAM}");
+            return;
+        };
+        let theirs = functions(&std::fs::read(qemu).unwrap(), false);
+        assert!(names.iter().all(|name| theirs.contains(&name.to_string())), "{theirs:?}");
     }
 }

@@ -23,7 +23,7 @@ const DAY_S: u64 = 86_400;
 /// Every month has so many days.
 const DAYS: u64 = 28;
 
-/// What a guest's own time is made of.
+/// Holds the parts of a guest's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualTime {
     /// Where random numbers begin.
@@ -94,7 +94,16 @@ pub fn with_parameters(modules: Vec<String>, disk: Option<MemoryDisk>) -> Vec<St
     modules.into_iter().map(given).collect()
 }
 
-/// What must be the same for a run to be the same: kernel, guest's files, QEMU and its words.
+/// The same parameters for a kernel that has the drivers built in, as words of its command line: it
+/// would make disks of its own size at boot.
+pub fn words(disk: Option<MemoryDisk>) -> String {
+    let Some(disk) = disk else { return String::new() };
+    let ram = format!("brd.rd_nr=1 brd.max_part=0 brd.rd_size={}", disk.bytes >> 10);
+    format!(" null_blk.nr_devices=0 {ram}")
+}
+
+/// Lists all that must be equal for a run to be equal: kernel, guest's files, QEMU and its
+/// arguments.
 ///
 /// # Errors
 /// When the kernel cannot be read, or QEMU does not say its version.
@@ -168,6 +177,8 @@ mod tests {
         let disk = MemoryDisk { bytes: 3 << 20, queue: None };
         assert_eq!(modules(Some(disk)), ["/m/brd.ko rd_nr=1 max_part=0 rd_size=3072", "/m/x.ko"]);
         assert_eq!(modules(None), ["/m/brd.ko", "/m/x.ko"]);
+        assert!(words(Some(disk)).ends_with("brd.max_part=0 brd.rd_size=3072"));
+        assert!(words(None).is_empty());
         assert_eq!(disk_size(1), MIB);
     }
 

@@ -55,6 +55,14 @@ impl Scratch {
         }
     }
 
+    /// All that another process wrote to it.
+    ///
+    /// # Errors
+    /// As the file system says.
+    pub fn text(&self) -> Result<String, String> {
+        std::fs::read_to_string(self.path()).map_err(|e| format!("{}: {e}", self.path()))
+    }
+
     /// A path by which another process of this user can open it while this one lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())

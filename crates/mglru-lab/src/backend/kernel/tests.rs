@@ -63,8 +63,11 @@ fn a_guest_has_memory_to_boot_and_no_more_processors_than_run() {
     );
     let larger = KernelSpec { memory: Some(Size(1 << 30)), ..KernelSpec::default() };
     assert_eq!(memory(&machine(64 << 20, 1), &larger), Ok(1 << 30));
+    // The host's processors count by the host's clock alone.
+    assert_eq!(cpus(&machine(1 << 30, 4096), &spec), Ok(VIRTUAL_CPUS));
     let own = std::thread::available_parallelism().unwrap().get() as u32;
-    assert_eq!(cpus(&machine(1 << 30, 4096), &spec), Ok(own));
+    let by_host = KernelSpec { clock: Some(spec::Clock::Host), ..KernelSpec::default() };
+    assert_eq!(cpus(&machine(1 << 30, 4096), &by_host), Ok(own));
     let asked = KernelSpec { cpus: Some(200), ..KernelSpec::default() };
     assert_eq!(cpus(&machine(1 << 30, 1), &asked), Ok(200));
 }

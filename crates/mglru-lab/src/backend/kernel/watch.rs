@@ -13,14 +13,30 @@ use mglru_guest::report::{Command, Ended, Sample, Snapshot, Step};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
+use super::attend::attend;
 use super::oom::{self, Killed};
 use super::qemu::Qemu;
+use crate::backend::{Announce, Failure};
 
 /// Longest time from power on to the guest's first word.
 const BOOT: Duration = Duration::from_secs(90);
 /// Longest silence after that. The guest samples its groups, so that it is never silent for long
 /// unless it hangs; a machine deep in reclaim may take its time.
 const SILENCE: Duration = Duration::from_secs(180);
+/// How often the console is looked at once the guest has told everything.
+const LOOK: Duration = Duration::from_millis(200);
+/// The kernel's last words. QEMU itself takes ten seconds more to end in virtual time: its main
+/// loop holds the lock that the guest's thread needs to fall asleep (`qemu/turns.rs`).
+const OFF: &str = "reboot: Power down";
+
+/// Chooses the end of a machine whose work is over, or whose moment has come.
+#[derive(Default)]
+pub struct Ending<'a> {
+    /// QEMU counts, and says what it counted as it ends: it is waited for.
+    pub counts: bool,
+    /// A port, and how to announce where a debugger finds the machine at its moment.
+    pub debugger: Option<(u16, Announce<'a>)>,
+}
 
 /// Everything a guest told.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +45,8 @@ pub struct Told {
     pub kernel: String,
     /// From power on to the first operation, in the host's time.
     pub boot: Duration,
+    /// Findings of a probe.
+    pub probed: Option<BTreeMap<String, String>>,
     /// The work began.
     pub began: bool,
     /// When the work began.
@@ -41,19 +59,28 @@ pub struct Told {
     pub samples: Vec<(u64, BTreeMap<String, Sample>)>,
     /// Looks at the machine while the work stood still.
     pub steps: Vec<Step>,
+    /// The moment at which the run was to end.
+    pub stopped: Option<Step>,
+    /// Where the kernel's code begins, told then; 0: it does not tell.
+    pub text: u64,
     /// When the work was over.
     pub over: Option<Snapshot>,
     /// How each process of the work ended.
     pub workers: Vec<Ended>,
     /// Processes that the kernel killed for want of memory.
     pub killed: Vec<Killed>,
-    /// What makes the run repeatable, where it is.
+    /// Functions of a kernel that is profiled.
+    pub symbols: Option<String>,
+    /// Counts that QEMU's plugin made of it.
+    pub counted: Option<String>,
+    /// Facts that make the run repeatable, where it is.
     pub proof: Option<Json>,
     /// The kernel's last words, where it stopped the machine for want of memory.
     pub starved: Option<String>,
 }
 
-/// Listens until the machine stops. `patience` times as much silence as usual is borne.
+/// Listens until the machine stops, or its moment has come. `patience` times as much silence as
+/// usual is borne.
 ///
 /// # Errors
 /// Why there is no result: what the guest itself said, a panic, a hang, QEMU's own complaint.
@@ -62,17 +89,39 @@ pub fn listen(
     at_most: Duration,
     patience: u32,
     console: &Path,
-) -> Result<Told, String> {
-    let lines = lines(qemu.0.stdout.take().expect("it is piped"));
-    let complaint = complaint(qemu.0.stderr.take().expect("it is piped"));
+    ending: Ending,
+) -> Result<Told, Failure> {
+    let lines = lines(qemu.child.stdout.take().expect("it is piped"));
+    let complaint = complaint(qemu.child.stderr.take().expect("it is piped"));
     let start = Instant::now();
     let mut told = Told::default();
-    let heard = hear(&lines, start, at_most, patience, &mut told);
+    let is_off = || !ending.counts && said(console).contains(OFF);
+    let heard = hear(&lines, (start, at_most, patience), &mut told, is_off);
+    let attended = match (&told.stopped, ending.debugger) {
+        (Some(at), Some(debugger)) => {
+            attend(&mut qemu, &lines, (&told.kernel, told.text, at), debugger)
+        }
+        _ => Ok(()),
+    };
     drop(qemu);
     let complaint = complaint.join().unwrap_or_default();
-    let messages = std::fs::read(console).unwrap_or_default();
-    let messages = String::from_utf8_lossy(&messages);
-    heard.and_then(|()| finished(told, &messages, &complaint))
+    let messages = said(console);
+    let blamed = blamed(&told, &messages, &complaint);
+    preloaded(&complaint)?;
+    // A machine that was given up was running.
+    heard.map_err(Failure::Machine)?;
+    attended?;
+    finished(told, &messages, &complaint).map_err(blamed)
+}
+
+/// QEMU that refuses what it was given says so before the kernel says anything.
+fn blamed(told: &Told, messages: &str, complaint: &str) -> fn(String) -> Failure {
+    let began = !told.kernel.is_empty() || !messages.trim().is_empty();
+    let refused = |line: &str| !line.trim().is_empty() && !line.contains("warning:");
+    match !began && complaint.lines().any(refused) {
+        true => Failure::Input,
+        false => Failure::Machine,
+    }
 }
 
 /// The loader goes on without a library that it cannot load, but then nothing repeats.
@@ -101,29 +150,43 @@ fn complaint(mut err: ChildStderr) -> JoinHandle<String> {
     })
 }
 
-/// Reads reports until the machine has stopped.
+/// The kernel's messages so far.
+fn said(console: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(console).unwrap_or_default()).into_owned()
+}
+
+/// Reads reports until the machine has stopped, its moment has come, or it has told everything and
+/// `is_off`.
 fn hear(
     lines: &Receiver<String>,
-    start: Instant,
-    at_most: Duration,
-    factor: u32,
+    (start, at_most, factor): (Instant, Duration, u32),
     told: &mut Told,
+    is_off: impl Fn() -> bool,
 ) -> Result<(), String> {
-    loop {
+    let mut last = Instant::now();
+    while told.stopped.is_none() {
         let left = at_most.saturating_sub(start.elapsed());
         let patience = factor * if told.kernel.is_empty() { BOOT } else { SILENCE };
-        match lines.recv_timeout(patience.min(left)) {
-            Ok(line) => take(&line, start, told)?,
+        let quiet = patience.saturating_sub(last.elapsed());
+        let is_told = told.over.is_some() || told.probed.is_some();
+        let wait = if is_told { LOOK } else { quiet };
+        match lines.recv_timeout(wait.min(quiet).min(left)) {
+            Ok(line) => {
+                take(&line, start, told)?;
+                last = Instant::now();
+            }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) if left <= patience => {
+            Err(RecvTimeoutError::Timeout) if is_told && is_off() => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if start.elapsed() >= at_most => {
                 return Err(format!("not over after {} s (kernel.timeout_s)", at_most.as_secs()));
             }
+            Err(RecvTimeoutError::Timeout) if last.elapsed() < patience => {}
             Err(RecvTimeoutError::Timeout) => {
-                let what = if told.kernel.is_empty() { "did not boot" } else { "hangs: silent" };
-                return Err(format!("the guest {what} for {} s", patience.as_secs()));
+                return Err(silent(!told.kernel.is_empty(), patience));
             }
         }
     }
+    Ok(())
 }
 
 /// Lines that are no report come from firmware.
@@ -134,6 +197,7 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
     };
     match report {
         Report::Hello { kernel } => told.kernel = kernel,
+        Report::Probed(found) => told.probed = Some(found),
         Report::Ready(snapshot) => {
             told.ready = *snapshot;
             told.began = true;
@@ -144,14 +208,38 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
         Report::Command(command) => told.commands.push((told.marks.len(), command)),
         Report::Sample { at_us, groups } => told.samples.push((at_us, groups)),
         Report::Step(step) => told.steps.push(*step),
+        Report::Stopped { at, text } => (told.stopped, told.text) = (Some(*at), text),
         Report::Over { at, workers } => (told.over, told.workers) = (Some(*at), workers),
-        Report::Failed { why } => return Err(format!("the guest: {why}")),
+        Report::Symbols { text } => told.symbols = Some(text),
+        Report::Failed { why } => return Err(failed(&why)),
     }
     Ok(())
 }
 
+/// Explains a guest that says nothing. While a kernel of 6.1 waits for its second processor it
+/// never rests, and the instruction clock runs one processor at a time.
+fn silent(booted: bool, patience: Duration) -> String {
+    let seconds = patience.as_secs();
+    match booted {
+        true => format!("the guest hangs: silent for {seconds} s"),
+        false => format!(
+            "the guest did not boot for {seconds} s; in virtual time a kernel as old as 6.1 needs \
+             machine.cpus = 1, or --host-time"
+        ),
+    }
+}
+
+/// Joins the guest's message with the line that helps.
+fn failed(why: &str) -> String {
+    const HINTS: [(&str, &str); 2] = [
+        ("this kernel has no", "; mglru kernel check IMAGE says what to build in"),
+        ("(os error 28)", "; kernel.disk_room is what files may grow by"),
+    ];
+    let hint = HINTS.iter().find(|(said, _)| why.contains(said)).map_or("", |(_, hint)| hint);
+    format!("the guest: {why}{hint}")
+}
+
 fn finished(mut told: Told, messages: &str, complaint: &str) -> Result<Told, String> {
-    preloaded(complaint)?;
     let panicked = messages.lines().find(|line| line.contains("Kernel panic - ")).map(plain);
     told.killed = oom::killed(messages);
     match panicked {
@@ -163,7 +251,8 @@ fn finished(mut told: Told, messages: &str, complaint: &str) -> Result<Told, Str
         }
         _ => {}
     }
-    if told.over.is_some() || (complaint.is_empty() && !told.kernel.is_empty()) {
+    let is_over = told.over.is_some() || told.stopped.is_some();
+    if is_over || (complaint.is_empty() && !told.kernel.is_empty()) {
         return Ok(told);
     }
     let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty());

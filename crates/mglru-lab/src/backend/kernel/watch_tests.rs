@@ -32,7 +32,11 @@ fn reports_are_gathered_and_noise_passed_over() {
 fn what_the_guest_says_failed_is_the_error() {
     let why = "/dev/vda: this kernel has no driver for it".to_string();
     let error = take_all(&[Report::Failed { why }]).unwrap_err();
-    assert_eq!(error, "the guest: /dev/vda: this kernel has no driver for it");
+    let want = "the guest: /dev/vda: this kernel has no driver for it; mglru kernel check IMAGE";
+    assert!(error.starts_with(want), "{error}");
+    let why = "task 34: file 0: No space left on device (os error 28)".to_string();
+    let error = take_all(&[Report::Failed { why }]).unwrap_err();
+    assert!(error.ends_with("28); kernel.disk_room is what files may grow by"), "{error}");
 }
 
 #[test]
@@ -48,6 +52,18 @@ fn endings_without_a_result_are_told_apart() {
     );
     assert_eq!(end(&silent, "", "w\nqemu: no such image\n"), "qemu: no such image");
     assert_eq!(end(&silent, "", ""), "the guest stopped before it said anything");
+}
+
+#[test]
+fn what_qemu_refuses_is_no_fault_of_the_kernel() {
+    let why = |told: &Told, messages, complaint| blamed(told, messages, complaint)(String::new());
+    let begun = Told { kernel: "6.12".to_string(), ..Told::default() };
+    let (machine, input) = (Failure::Machine(String::new()), Failure::Input(String::new()));
+    assert_eq!(why(&Told::default(), "", "qemu: cannot set up guest memory"), input);
+    assert_eq!(why(&Told::default(), "[0.1] early message", "qemu: fatal"), machine);
+    assert_eq!(why(&begun, "", "qemu: fatal"), machine);
+    assert_eq!(why(&Told::default(), "", "qemu: warning: no such feature"), machine);
+    assert_eq!(why(&Told::default(), "", ""), machine, "a kernel without a word");
 }
 
 #[test]
@@ -72,8 +88,19 @@ fn a_silent_guest_is_given_up() {
     let (sender, receiver) = channel();
     let mut told = Told::default();
     let soon = Duration::from_millis(10);
-    let error = hear(&receiver, Instant::now(), soon, 1, &mut told).unwrap_err();
+    let error = hear(&receiver, (Instant::now(), soon, 1), &mut told, || false).unwrap_err();
     assert_eq!(error, "not over after 0 s (kernel.timeout_s)");
     drop(sender);
-    assert_eq!(hear(&receiver, Instant::now(), soon, 1, &mut told), Ok(()));
+    assert_eq!(hear(&receiver, (Instant::now(), soon, 1), &mut told, || false), Ok(()));
+}
+
+#[test]
+fn a_kernel_that_is_off_and_has_told_everything_is_over() {
+    let (_sender, receiver) = channel();
+    let limits = (Instant::now(), Duration::from_secs(1), 1);
+    let mut told = Told { over: Some(Snapshot::default()), ..Told::default() };
+    assert_eq!(hear(&receiver, limits, &mut told, || true), Ok(()));
+    // One that has not told everything is still waited for.
+    let error = hear(&receiver, limits, &mut Told::default(), || true).unwrap_err();
+    assert_eq!(error, "not over after 1 s (kernel.timeout_s)");
 }

@@ -29,7 +29,7 @@ pub struct Crew {
     total_ops: u64,
 }
 
-/// What all tasks share.
+/// Holds the state that all tasks share.
 pub struct Shared {
     workload: Mutex<Box<dyn Workload>>,
     pub desk: Desk,
@@ -56,7 +56,8 @@ struct Waiting {
     at: Vec<(TaskId, u32)>,
 }
 
-/// What is guarded is never left half-done, and a panic ends the run anyway.
+/// Locks even a poisoned mutex: no holder leaves its state half-done, and a panic ends the run
+/// anyway.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

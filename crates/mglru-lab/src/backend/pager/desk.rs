@@ -19,7 +19,7 @@ pub const WORDS: usize = PAGE / 8;
 /// Words of a page that compresses to a third, as the simulated machine's zram assumes.
 const NOISE_WORDS: usize = WORDS / 3;
 
-/// What tasks work on.
+/// Holds the memory and files that tasks work on.
 pub struct Desk {
     pub groups: Vec<(String, Group)>,
     pub files: Vec<SharedMapping>,

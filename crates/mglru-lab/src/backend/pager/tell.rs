@@ -1,4 +1,4 @@
-//! What the pager tells at a mark and at the end, under the kernel's names.
+//! Reads the pager's counters at a mark and at the end, under the kernel's names.
 
 use mglru_pager::FaultStat;
 use mglru_sim::outcome::{Figures, GroupOutcome, Snapshot};
@@ -24,7 +24,7 @@ impl Desk {
             });
         }
         let counters = counters(&self.faults(), &groups);
-        Ok(Snapshot { counters, groups })
+        Ok(Snapshot { counters, groups, resident: Vec::new() })
     }
 }
 

@@ -35,7 +35,7 @@ fn run(backend: &dyn Backend, sections: &Sections) -> Option<Result<Outcome, Str
     let variant = Variant::parse("after").unwrap();
     let job = backend.prepare(sections, &variant).unwrap();
     let folder = tempfile::tempdir_in(".").unwrap();
-    Some(job.run_keeping(1, &|_| (), &folder.path().join("run")))
+    Some(job.run_keeping(1, &|_| (), &folder.path().join("run")).map_err(String::from))
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl Bound {
     }
 }
 
-/// What a task waits for.
+/// Names the cause that a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Ready,
@@ -222,7 +222,8 @@ impl<'a> Walk<'a> {
 
     fn mark(&mut self, phase: usize) {
         self.flush();
-        let snapshot = Snapshot { counters: self.counters(), groups: Vec::new() };
+        let snapshot =
+            Snapshot { counters: self.counters(), groups: Vec::new(), resident: Vec::new() };
         let name = self.bound.phases.get(phase).cloned().unwrap_or_else(|| phase.to_string());
         let (ops, accesses) = (self.ops, self.accesses);
         self.phases.push(Phase { name, at: 0, ops, accesses, snapshot });

@@ -1,6 +1,6 @@
-//! What of a run is measured. A workload that marks a phase `run` is measured from there to the
-//! next phase that is not part of it (`run.…`), so that ramp-up and later phases stay out; any
-//! other workload is measured as a whole.
+//! Chooses the measured part of a run. A workload that marks a phase `run` is measured from there
+//! to the next phase that is not part of it (`run.…`), so that ramp-up and later phases stay out;
+//! any other workload is measured as a whole.
 
 use hdrhistogram::Histogram;
 use indexmap::IndexMap;

@@ -99,8 +99,9 @@ fn every_built_in_plan_of_this_backend_can_run() {
     let plans = plans::BUILT_IN.iter().filter(|(name, _)| *name != "trace");
     let plans = plans.map(|(name, _)| plans::find(name, &[]).unwrap());
     for plan in plans.filter(|plan| plan.backends == ["sim"]) {
-        // Its blocks do not shrink with the machine.
-        let scale = (plan.name != "highalloc").then_some(1.0 / 64.0);
+        // Blocks do not shrink with the machine, nor does a job page by page.
+        let exact = ["highalloc", "large-folios", "read-scan"].contains(&plan.name.as_str());
+        let scale = (!exact).then_some(1.0 / 64.0);
         let selection = Selection { scale, ..Selection::default() };
         Experiment::new(plan, &selection, &Sim).unwrap_or_else(|e| panic!("{e}"));
     }
@@ -111,4 +112,40 @@ fn a_trace_without_a_path_is_refused() {
     let plan = plans::find("trace", &[]).unwrap();
     let error = Experiment::new(plan, &Selection::default(), &Sim).err().unwrap();
     assert_eq!(error.to_string(), "plan trace: workload.path: is missing");
+}
+
+/// A job of 2048 pages, read twice.
+const JOB: &str = r#"
+name = "t"
+title = "t"
+variants = ["k6.12"]
+seeds = 1
+[machine]
+memory = "64MiB"
+readahead_kb = 0
+[workload]
+kind = "job"
+text = """
+set memory.max 4M
+region kind=pread path=/f pages=2048
+stream region=0 gen=seq n=2048 base=0 wr=0
+phase all ops=4096 mix=0:1
+"""
+"#;
+
+fn job(limits: &str) -> Record {
+    let plan = Plan::parse("t", &format!("{JOB}{limits}"), &[]).unwrap();
+    let experiment = Experiment::new(plan, &Selection::default(), &Sim).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = Store::open(dir.path(), &experiment).unwrap();
+    run_all(&experiment, &mut store, 1, &Bar::hidden()).unwrap().remove(0)
+}
+
+#[test]
+fn a_jobs_own_limit_holds_unless_the_plan_gives_another() {
+    let peak = |record: &Record| record.groups["/job"].memory_stat["memory.peak"];
+    let own = job("");
+    assert!(own.counters["pgsteal_direct"] > 0 && peak(&own) <= 4 << 20, "{}", peak(&own));
+    let planned = job("[groups.\"/job\"]\nmemory.max = \"16MiB\"");
+    assert!(peak(&planned) > 7 << 20 && planned.counters["pgsteal_direct"] == 0);
 }

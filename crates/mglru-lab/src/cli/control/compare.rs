@@ -1,4 +1,4 @@
-//! `mglru control` by itself: the jobs of truth files replayed in the model and compared.
+//! `mglru validate` by itself: the jobs of truth files replayed in the model and compared.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(in crate::cli) enum Form {
     Markdown,
 }
 
-/// What is compared, and how.
+/// Holds the compared sides, and the way to compare them.
 pub(in crate::cli) struct Asked<'a> {
     /// Files; none: those that the program holds.
     pub(in crate::cli) truth: &'a [PathBuf],

@@ -1,4 +1,4 @@
-//! `mglru control --measure`: the jobs of a truth file run anew on a booted kernel, and the lines
+//! `mglru validate --measure`: the jobs of a truth file run anew on a booted kernel, and the lines
 //! of a new truth file.
 
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ struct Line {
 }
 
 /// A job, or something else that is known as a workload of ours.
-enum Kind {
+pub(super) enum Kind {
     Job(Box<Measuring>),
     Program(Program, Arc<dyn Job>),
 }
@@ -121,8 +121,8 @@ fn word<'a>(fields: &'a Map<String, Json>, key: &str) -> Option<&'a str> {
     fields.get(key).and_then(Json::as_str)
 }
 
-/// What is run; nothing where a guest cannot repeat it.
-fn kind(fields: &Map<String, Json>, args: &Measure) -> Result<Option<Kind>, String> {
+/// Chooses the run; none where a guest cannot repeat it.
+pub(super) fn kind(fields: &Map<String, Json>, args: &Measure) -> Result<Option<Kind>, String> {
     if let Some(asked) = asked(fields, args) {
         let measuring = Measuring::new(&asked).map_err(|e| e.to_string())?;
         return Ok(Some(Kind::Job(Box::new(measuring))));
@@ -146,7 +146,7 @@ fn kernel(args: &Measure) -> Table {
     image.chain(modules).collect()
 }
 
-/// What a line asks for; nothing where it is no job.
+/// Reads the request of a line; none where it is no job.
 fn asked(fields: &Map<String, Json>, args: &Measure) -> Option<TruthAsked> {
     let job = word(fields, "spec").filter(|spec| !spec.is_empty())?;
     let number = |key: &str| fields.get(key).and_then(Json::as_u64);
@@ -221,9 +221,9 @@ impl Line {
         let measured = self.measuring.run(self.seed, &files);
         let measured = measured.map_err(|e| Error::Request(format!("{id}: {e}")))?;
         let mut fields = self.fields.clone();
-        const OLD: [&str; 10] = [
+        const OLD: [&str; 11] = [
             "steps", "ref", "ref_cap", "status", "kernel", "fair", "run", "mixoom", "series",
-            "warm_end",
+            "warm_end", "repeat",
         ];
         OLD.iter().for_each(|key| {
             fields.remove(*key);
@@ -235,7 +235,7 @@ impl Line {
 
 impl Kind {
     /// The fields that are measured. Files that are kept begin with `files`.
-    fn run(&self, seed: u64, files: &Path) -> Result<Map<String, Json>, String> {
+    pub(super) fn run(&self, seed: u64, files: &Path) -> Result<Map<String, Json>, String> {
         match self {
             Self::Job(measuring) => {
                 let console = files.with_file_name(format!(

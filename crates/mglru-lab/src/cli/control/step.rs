@@ -1,4 +1,4 @@
-//! `mglru control --step SCRIPT`: the same script on a booted kernel and in the model, with the
+//! `mglru validate --step SCRIPT`: the same script on a booted kernel and in the model, with the
 //! generations of both after every step.
 //!
 //! A script is a job: regions, streams, phases, and between them `age CAN_SWAP FORCE` and

@@ -81,3 +81,31 @@ fn histograms_add_up() {
     assert!(text.contains("mglru_generation_pages{group=\"/\",gen=\"0\",type=\"anon\"} 20\n"));
     assert!(!text.contains("\nmglru_memory_max_bytes{"), "no limit, no value");
 }
+
+/// Every metric that the dashboard asks for is served, with the labels it asks by.
+#[test]
+fn the_dashboard_asks_for_what_is_served() {
+    let text = include_str!("../../../../../contrib/grafana/mglru.json");
+    let dashboard: serde_json::Value = serde_json::from_str(text).unwrap();
+    let served = exposition(&[Sample { max: Some(1), ..sample("/") }]);
+    let metric = regex::Regex::new(r"\bmglru_[a-z0-9_]+").unwrap();
+    let mut asked = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        assert!(panel["id"].is_u64() && panel["gridPos"]["w"].is_u64(), "{panel}");
+        for target in panel["targets"].as_array().unwrap() {
+            let expr = target["expr"].as_str().unwrap();
+            let names = metric.find_iter(expr).map(|found| found.as_str());
+            let count = names.inspect(|name| asked.extend([name.to_string()])).count();
+            assert_eq!(count, 1, "{expr}");
+        }
+    }
+    for name in &asked {
+        assert!(served.contains(&format!("\n{name}{{")), "{name} is not served");
+    }
+    let declared = served.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let unseen: Vec<&str> = declared
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| !asked.iter().any(|asked| asked.starts_with(name)))
+        .collect();
+    assert!(unseen.is_empty(), "no panel shows {unseen:?}");
+}

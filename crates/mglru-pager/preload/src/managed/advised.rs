@@ -1,4 +1,4 @@
-//! What the program says of a managed mapping that concerns more than its pages.
+//! Handles advice on a managed mapping that concerns more than its pages.
 
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -61,7 +61,7 @@ impl Managed {
         let (at, flags) = (to.unwrap_or(0), libc::MAP_PRIVATE | fixed);
         let (both, fd) = (libc::PROT_READ | libc::PROT_WRITE, self.file.as_raw_fd());
         let offset = from + offsets.start;
-        // SAFETY: who moves something to a place gives up what is there.
+        // SAFETY: a caller that moves memory to a place gives up what is there.
         let got = unsafe { libc::syscall(libc::SYS_mmap, at, len, both, flags, fd, offset) };
         if got == -1 {
             return Err(errno());

@@ -11,7 +11,7 @@ use crate::{limits, unmanaged};
 
 /// Addresses set aside for the pager's heap, bytes: what tells its blocks from others.
 const RESERVED: usize = 64 << 30;
-/// What dlmalloc aligns to anyway.
+/// Alignment that dlmalloc gives anyway.
 const ALIGN: usize = 16;
 
 /// Where the reserved range starts; 0 before it is needed.

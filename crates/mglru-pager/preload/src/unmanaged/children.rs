@@ -88,8 +88,8 @@ fn has_memory_of(pid: u32, own: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, own, pid, KCMP_VM, 0, 0) == 0 }
 }
 
-/// Judges the mappings of a process without a pager. What it shares with its parent since a fork
-/// is the parent's.
+/// Judges the mappings of a process without a pager. Memory that it shares with its parent
+/// since a fork counts as the parent's.
 #[derive(Default)]
 pub struct Judge {
     private: u64,
@@ -133,7 +133,7 @@ pub fn count(pids: &mut Pids, own: u32, figures: &mut Figures) {
     }
 }
 
-/// What anybody may know of a process: bytes resident that are not of files.
+/// Bytes resident that are not of files, which anybody may read of a process.
 fn seen_from_afar(pid: u32) -> u64 {
     let mut buffer = [0; 128];
     let head = proc::head(&Path::new(format_args!("/proc/{pid}/statm")), &mut buffer);

@@ -8,7 +8,7 @@ use super::smaps::Area;
 /// A stack takes up to this anyway, bytes: only what is more is counted.
 const ORDINARY_STACK: u64 = 256 << 10;
 
-/// Of a thread's stack: an address in it.
+/// Finds a thread's stack by an address in it.
 pub type Stacks<'a> = &'a [usize];
 
 /// Mappings of one file that follow one another: a program, a library, or data.
@@ -16,7 +16,7 @@ pub type Stacks<'a> = &'a [usize];
 struct OfFile {
     file: ([u8; 8], u64),
     end: usize,
-    /// Of the last one.
+    /// The last of its mappings may be written.
     writable: bool,
     /// It has code: all of it is what a process needs to run.
     code: bool,
@@ -28,11 +28,11 @@ struct OfFile {
     anonymous: u64,
 }
 
-/// What the last file was.
+/// The file whose mappings ended last.
 #[derive(Default)]
 struct Before {
     end: usize,
-    /// What lies beside it are its variables.
+    /// Memory beside it holds its variables.
     bss: bool,
     own: bool,
 }
@@ -48,7 +48,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Of what nothing tells why, `other` is the reason.
+    /// Starts a judgement; memory that nothing explains gets the reason `other`.
     pub fn new(ranges: &'a Ranges, stacks: Stacks<'a>, other: Reason) -> Self {
         let (figures, file, before) = Default::default();
         Self { figures, ranges, stacks, other, file, before }
@@ -94,8 +94,8 @@ impl<'a> Judge<'a> {
         self.file = OfFile { file: area.file, end, writable, code, own, clean, ..self.file };
     }
 
-    /// What a file's mappings are is known with the last of them. Beside it may lie its variables
-    /// that begin as zeros.
+    /// Judges a file once its last mapping is known. Variables that begin as zeros may lie beside
+    /// it.
     fn end_file(&mut self) {
         let OfFile { code, own, clean, anonymous, end, writable, .. } = self.file;
         if !own {
@@ -125,7 +125,7 @@ impl<'a> Judge<'a> {
         if self.is_stack(area) { ORDINARY_STACK } else { 0 }
     }
 
-    /// What the kernel knows of it, whatever was asked for.
+    /// The reason that the kernel itself tells, whatever the program asked for.
     fn whole(&self, area: &Area) -> Option<Reason> {
         let kinds = [(area.locked, Reason::Locked), (area.executable, Reason::Executable)];
         kinds.iter().find(|(is, _)| *is).map(|(_, reason)| *reason)

@@ -1,4 +1,4 @@
-//! What is said of memory outside of the budget.
+//! Writes the line about memory outside of the budget.
 
 use std::fmt::{self, Display, Formatter, Write};
 

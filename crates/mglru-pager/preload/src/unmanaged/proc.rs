@@ -21,7 +21,7 @@ impl Path {
     pub fn new(parts: std::fmt::Arguments<'_>) -> Self {
         let mut path = Self { bytes: [0; 64], len: 0 };
         let fits = path.write_fmt(parts).is_ok();
-        // What is too long leads nowhere.
+        // A path that is too long becomes empty, and opens nothing.
         if fits { path } else { Self { bytes: [0; 64], len: 0 } }
     }
 

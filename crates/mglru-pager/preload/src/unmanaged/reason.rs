@@ -89,7 +89,7 @@ impl Reason {
     }
 }
 
-/// What decides why a call's mapping is left to the kernel.
+/// The facts that decide why a call's mapping is left to the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Call {
     /// An address was given.

@@ -1,4 +1,4 @@
-//! What is mapped and how much of it is resident, as the kernel tells it in `/proc/PID/smaps`.
+//! Reads what is mapped and how much of it is resident from `/proc/PID/smaps`.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ const NAME: usize = 96;
 pub struct Area {
     pub start: usize,
     pub end: usize,
-    /// Of its permissions.
+    /// Its permissions, with the next two.
     pub writable: bool,
     pub executable: bool,
     pub shared: bool,

@@ -19,7 +19,7 @@ use super::watcher::Signal;
 use crate::heap;
 use crate::table::table;
 
-/// What the program's end is by then.
+/// Status that the program ends with.
 const STATUS: i32 = 2;
 
 /// The process that was launched, if memory outside of the budget is to end it.
@@ -69,7 +69,7 @@ fn end(found: Option<Figures>) {
     unsafe { libc::syscall(libc::SYS_exit_group, STATUS) };
 }
 
-/// What the watcher has to do with it.
+/// The watcher's part in it.
 pub struct Watch {
     others: Option<UnixDatagram>,
     ended: bool,

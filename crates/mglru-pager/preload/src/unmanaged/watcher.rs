@@ -25,6 +25,9 @@ const EVERY: Duration = Duration::from_millis(250);
 const EVERY_STRICT: Duration = Duration::from_millis(50);
 /// Looking at everything takes a fiftieth of a processor's time at most.
 const REST: u32 = 50;
+/// It looks again after this time although nothing seems to have changed: the pager may have
+/// evicted as much as the program took elsewhere.
+const UNSEEN: Duration = Duration::from_secs(2);
 /// A change of less is not looked at, bytes.
 const CHANGE: u64 = 1 << 20;
 /// A thread that asks waits this long at most: a program must end.
@@ -124,7 +127,9 @@ struct Watcher {
     /// When everything was looked at, the processor time that took, and what was resident then.
     at: Instant,
     took: Duration,
-    resident: u64,
+    resident: Resident,
+    /// The most that was resident at any look.
+    most: Resident,
 }
 
 impl Watcher {
@@ -132,7 +137,7 @@ impl Watcher {
         let strict = strict.then(strict::Watch::new);
         let (pids, stacks) = (Pids::new(), [0; MOST_STACKS]);
         let (at, took) = (Instant::now(), Duration::ZERO);
-        Self { ranges, least, strict, pids, stacks, at, took, resident: 0 }
+        Self { ranges, least, strict, pids, stacks, at, took, resident: [0; 2], most: [0; 2] }
     }
 
     fn run(mut self) {
@@ -160,21 +165,30 @@ impl Watcher {
             || children::any()
     }
 
-    /// Tells whether what is resident changed by more than a sixteenth, or a child may have more.
+    /// Tells whether the resident memory changed by more than a sixteenth, or may have changed.
     fn is_due(&self) -> bool {
-        if self.at.elapsed() < self.took * REST {
-            return false;
-        }
-        let change = resident().abs_diff(self.resident);
-        change > CHANGE.max(self.resident / 16) || children::any()
+        let (now, since) = (resident(), self.at.elapsed());
+        let differs = |(now, then): (&u64, &u64)| now.abs_diff(*then) > CHANGE.max(then / 16);
+        let is_changed = now.iter().zip(&self.resident).any(differs);
+        let is_rested = since >= self.took * REST;
+        is_rested && (is_changed || children::any() || since >= UNSEEN)
+            || is_new_height(&now, &self.most)
     }
 
     fn look(&mut self) {
         let before = own_time();
         (self.at, self.resident) = (Instant::now(), resident());
+        self.most = std::array::from_fn(|i| self.most[i].max(self.resident[i]));
         look(self.ranges, &mut self.pids, &mut self.stacks);
         self.took = own_time().saturating_sub(before);
     }
+}
+
+/// Tells whether memory grew by an eighth over all that was seen: it is looked at without a rest,
+/// because a look that met the program's own faults may have taken a second, and a short-lived peak
+/// must not go unseen. There are six such looks from any size to its double.
+fn is_new_height(resident: &Resident, most: &Resident) -> bool {
+    resident.iter().zip(most).any(|(now, most)| *now > most + CHANGE.max(most / 8))
 }
 
 /// Memory for a look, which the caller's stack has no room for: it may be a handler's.
@@ -229,12 +243,17 @@ fn own_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// Bytes resident: of private memory, and of files and shared memory. Their sum would hide what the
+/// program takes of one while the pager evicts of the other.
+type Resident = [u64; 2];
+
 /// Tells the bytes resident by the kernel's quick count.
-fn resident() -> u64 {
+fn resident() -> Resident {
     let mut buffer = [0; 128];
     let head = proc::head(&Path::new(format_args!("/proc/thread-self/statm")), &mut buffer);
-    let pages = head.split(|&byte| byte == b' ').nth(1).and_then(proc::number);
-    pages.unwrap_or(0) * 4096
+    let mut pages = head.split(|&byte| byte == b' ').skip(1).map(proc::number);
+    let [all, shared] = [(); 2].map(|()| pages.next().flatten().unwrap_or(0));
+    [all.saturating_sub(shared), shared].map(|pages| pages * 4096)
 }
 
 /// Counts bytes of no file, resident or in swap: as much could be outside of the budget.

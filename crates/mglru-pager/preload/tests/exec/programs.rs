@@ -144,7 +144,7 @@ fn what_is_to_be_locked_when_it_is_mapped_is_the_kernels() {
 const LIMITED: &str =
     "mglru exec: heaps stay with the kernel: address space is limited to 921600000 bytes\n";
 const SHORT: &str =
-    "mglru exec: the swap file is shorter: files are limited to 20480000 bytes (ulimit -f)\n";
+    "mglru exec: the swap file is smaller: files are limited to 20480000 bytes (ulimit -f)\n";
 const FEW: &str = "mglru exec: a mapping of a file stays with the kernel: ";
 
 /// Where only the first limit is set, it is raised by what is set aside.

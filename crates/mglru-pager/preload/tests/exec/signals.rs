@@ -131,7 +131,7 @@ fn a_signal_handler_may_write_while_its_thread_is_in_a_call() {
         assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK), 0);
         PIPE.store(ends[1], Ordering::Relaxed);
         set_handler(libc::SIGUSR1, tell as *const () as usize, libc::SA_RESTART);
-        libc::alarm(120);
+        libc::alarm(600);
         libc::pthread_self()
     };
     std::thread::scope(|scope| {

@@ -7,7 +7,7 @@ pub const NOT_FRAGMENTED: i64 = -1000;
 /// Up to this index an allocation fails for lack of memory, above it for fragmentation.
 const THRESHOLD: i64 = 500;
 
-/// What compaction could do for a request.
+/// Says what compaction could do for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// Nothing: memory is short.

@@ -1,4 +1,4 @@
-//! What compaction must keep, and one test for each row in which the eras differ.
+//! Tests the invariants of compaction, and has one test for each row in which the eras differ.
 
 use mglru_workload::rng::Rng;
 

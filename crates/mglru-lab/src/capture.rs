@@ -1,0 +1,128 @@
+//! Captures: counters as people post them (`/proc/vmstat`, `memory.stat`, `memory.pressure`,
+//! `lru_gen`, `lru_gen_full`), one sample or a series, and as `mglru capture` takes them.
+
+mod generations;
+mod host;
+mod kinds;
+mod sections;
+mod side;
+mod text;
+
+use std::fs;
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use crate::error::Error;
+
+pub use host::{Host, Taken, take};
+pub use side::{Side, compare, is_capture};
+
+/// Holds the counters of one moment, by name: `pgscan_direct`, `memory.stat.anon`,
+/// `pressure.memory.some.total` (µs), `lru_gen./job.anon.youngest` (pages).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// When it was read, seconds; absent where the text does not say.
+    pub at_s: Option<f64>,
+    /// In the order of the text.
+    pub values: IndexMap<String, f64>,
+}
+
+/// Samples in the order they were read; one at least.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capture {
+    samples: Vec<Sample>,
+}
+
+impl Capture {
+    /// Reads a file that holds one sample or several.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it is no counter: names file and line.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let bytes = fs::read(path).map_err(|e| Error::io(path, e))?;
+        let wrong = |problem: String| Error::Request(format!("{}{problem}", path.display()));
+        let text = std::str::from_utf8(&bytes).map_err(|e| {
+            let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
+            wrong(format!(":{line}: is not text"))
+        })?;
+        let samples =
+            text::samples(text).map_err(|(line, what)| wrong(format!(":{line}: {what}")))?;
+        match samples.is_empty() {
+            true => Err(wrong(": holds no counter".to_string())),
+            false => Ok(Self { samples }),
+        }
+    }
+
+    /// Tells each figure of the whole capture: what a counter grew by from the first sample to the
+    /// last, a gauge's mean; of a single sample the values themselves. A counter that fell has no
+    /// figure: its group or its machine was made anew in between.
+    pub fn figures(&self) -> IndexMap<String, f64> {
+        let (first, last) = (&self.samples[0], &self.samples[self.samples.len() - 1]);
+        let figure = |name: &String| match (self.samples.len(), kinds::is_gauge(name)) {
+            (1, _) => first.values.get(name).copied(),
+            (_, true) => self.mean(name),
+            (_, false) => {
+                let grown = last.values.get(name)? - first.values.get(name)?;
+                (grown >= 0.0).then_some(grown)
+            }
+        };
+        let names = first.values.keys().map(|name| Some((name.clone(), figure(name)?)));
+        self.seconds().into_iter().chain(names.flatten()).collect()
+    }
+
+    fn mean(&self, name: &str) -> Option<f64> {
+        let all: Vec<f64> =
+            self.samples.iter().filter_map(|s| s.values.get(name).copied()).collect();
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    }
+
+    /// Tells how long it took, where both ends say when they were read.
+    fn seconds(&self) -> Option<(String, f64)> {
+        let (first, last) = (self.samples.first()?, self.samples.last()?);
+        let seconds = last.at_s? - first.at_s?;
+        (seconds > 0.0).then(|| ("seconds".to_string(), seconds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture(text: &str) -> Capture {
+        Capture { samples: text::samples(text).unwrap() }
+    }
+
+    #[test]
+    fn counters_grow_and_gauges_have_a_mean() {
+        let found = capture("time: 10\npgscan 5\nnr_dirty 2\ntime: 14\npgscan 9\nnr_dirty 4\n");
+        let want = [("seconds", 4.0), ("pgscan", 4.0), ("nr_dirty", 3.0)];
+        assert_eq!(found.figures(), want.map(|(name, x)| (name.to_string(), x)).into());
+    }
+
+    #[test]
+    fn one_sample_is_taken_as_it_is_and_a_counter_that_fell_is_left_out() {
+        assert_eq!(capture("pgscan 5\n").figures()["pgscan"], 5.0);
+        let fell = capture("pgscan 5\npgsteal 1\npgscan 4\npgsteal 3\n").figures();
+        assert_eq!(fell, [("pgsteal".to_string(), 2.0)].into());
+    }
+
+    #[test]
+    fn a_line_that_is_no_counter_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.vmstat");
+        let told = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            let told = Capture::load(&path).unwrap_err().to_string();
+            told.replace(&path.display().to_string(), "F")
+        };
+        assert_eq!(told(b"pgscan 1\nhello\n"), "F:2: `hello` is no counter");
+        assert_eq!(told(b"pgscan 1\n\xff\xfe\n"), "F:2: is not text");
+        assert_eq!(told(b"\n# nothing\n"), "F: holds no counter");
+        assert_eq!(told(b""), "F: holds no counter");
+        assert_eq!(
+            told(b"pgscan 99999999999999999999999\n"),
+            "F:1: `pgscan`: the value is too large"
+        );
+    }
+}

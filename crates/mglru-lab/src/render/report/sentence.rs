@@ -1,0 +1,91 @@
+//! Says in one sentence what a run found.
+
+use crate::compare::Comparison;
+use crate::report::Report;
+
+/// Says what the first metric of the plan became under the first variant after the base.
+pub fn of(report: &Report) -> String {
+    match report.comparisons.iter().find(|c| c.variant != c.base && c.ratio.is_some()) {
+        Some(comparison) => compared(comparison),
+        None => alone(report),
+    }
+}
+
+fn compared(c: &Comparison) -> String {
+    let ratio = c.ratio.unwrap_or(1.0);
+    let place = if c.point.is_empty() { String::new() } else { format!(" at {}", c.point) };
+    let change = change(ratio);
+    let Some([low, high]) = c.ci95 else {
+        return format!(
+            "{}{place}: {} is {change} than under {} in a single pair of runs.",
+            c.variant, c.metric, c.base
+        );
+    };
+    if low <= 1.0 && high >= 1.0 {
+        return format!(
+            "{}{place}: no change of {} against {} can be told from {} pairs of runs \
+             (95 % interval {} to {}).",
+            c.variant,
+            c.metric,
+            c.base,
+            c.n,
+            percent(low),
+            percent(high)
+        );
+    }
+    format!(
+        "{}{place}: {} is {change} than under {} (95 % interval {} to {}, {} pairs of runs).",
+        c.variant,
+        c.metric,
+        c.base,
+        percent(low),
+        percent(high),
+        c.n
+    )
+}
+
+fn alone(report: &Report) -> String {
+    let runs = report.records.len();
+    format!("{runs} runs; nothing to compare: a single variant, or no metric that both have.")
+}
+
+fn change(ratio: f64) -> String {
+    let word = if ratio < 1.0 { "lower" } else { "higher" };
+    match ratio {
+        r if r >= 3.0 => format!("{:.1} times {word}", r - 1.0),
+        r => format!("{:.1} % {word}", 100.0 * (r - 1.0).abs()),
+    }
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::record::example;
+
+    fn said(after: &[f64]) -> String {
+        let text = "name=\"t\"\ntitle=\"t\"\nvariants=[\"before\",\"after\"]\n\
+                    metrics=[\"ops_per_s\"]";
+        let plan = Plan::parse("t", text, &[]).unwrap();
+        let pair = |(seed, &ops): (usize, &f64)| {
+            [example("before", seed as u64, 100.0), example("after", seed as u64, ops)]
+        };
+        of(&Report::new(&plan, "sim", after.iter().enumerate().flat_map(pair).collect()))
+    }
+
+    #[test]
+    fn a_change_a_single_pair_and_no_change_are_told_apart() {
+        let clear = said(&[120.0, 121.0, 119.0]);
+        assert!(
+            clear.starts_with("after: ops_per_s is 20.0 % higher than under before"),
+            "{clear}"
+        );
+        assert!(clear.contains("3 pairs of runs"), "{clear}");
+        assert!(said(&[80.0]).contains("20.0 % lower than under before in a single pair"));
+        assert!(said(&[80.0, 130.0]).contains("no change of ops_per_s"));
+    }
+}

@@ -1,0 +1,176 @@
+//! Computes for `mglru trace mrc` the share of requests that miss, by the size of the cache.
+
+use mglru_workload::trace::{DenseReader, TraceError, trace_name};
+use serde::{Deserialize, Serialize};
+
+use super::{ReplayRequest, ReplayResult};
+use crate::flat::{Distances, Sampled};
+
+/// Requests that are handed over at a time.
+const BLOCK: usize = 1 << 16;
+
+/// Sizes of a curve besides those asked for.
+const SIZES: u32 = 48;
+
+/// Extra misses that nobody would notice, of all requests.
+const FEW: f64 = 0.01;
+
+/// Holds the answer of `mglru trace mrc`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Name of the trace.
+    pub trace: String,
+    /// Requests.
+    pub requests: u64,
+    /// Distinct pages; estimated where pages were sampled.
+    pub unique: u64,
+    /// One page in so many was in each of eight samples; absent where all were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<u64>,
+    /// LRU at sizes from a thousandth of the pages to all, and those asked for, ascending.
+    pub lru: Vec<Point>,
+    /// Sizes that were asked for, pages.
+    #[serde(skip)]
+    pub asked: Vec<u64>,
+    /// Other policies at chosen sizes.
+    pub others: Vec<ReplayResult>,
+}
+
+/// LRU at one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Size of the cache in pages.
+    pub size_pages: u64,
+    /// Misses over all requests.
+    pub miss_ratio: f64,
+    /// 95 % interval of a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub band: Option<[f64; 2]>,
+}
+
+/// Two sizes that say what a limit costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Knee {
+    /// The least size at which misses beyond first uses stay under 1 % of the requests.
+    pub enough: u64,
+    /// The greatest size at which there are twice the misses of `enough`; 0: there is none.
+    pub doubled: u64,
+}
+
+/// Reads a trace once and counts LRU's misses at every size.
+///
+/// # Errors
+/// The trace is truncated, corrupt, empty or has too many pages.
+pub fn curve(request: &ReplayRequest, sample: Option<u64>) -> Result<Curve, TraceError> {
+    let mut reader = DenseReader::new(request.open()?);
+    let mut counted = Counted::new(sample);
+    let (mut block, mut requests) = (Vec::new(), 0);
+    while reader.read(BLOCK, &mut block)? {
+        requests += block.len() as u64;
+        block.iter().for_each(|&page| counted.access(page));
+    }
+    if requests == 0 {
+        return Err(reader.no_requests());
+    }
+    let unique = reader.unique();
+    let asked: Vec<u64> = request.sizes.iter().map(|size| size.pages(unique)).collect();
+    let mut sizes = [spread(u64::from(unique)), asked.clone()].concat();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let lru = sizes.iter().map(|&size| counted.point(size, requests)).collect();
+    Ok(Curve {
+        trace: trace_name(request.file.path()),
+        requests,
+        unique: u64::from(unique),
+        sampled: sample,
+        lru,
+        asked,
+        others: Vec::new(),
+    })
+}
+
+enum Counted {
+    All(Distances),
+    Some(Sampled),
+}
+
+impl Counted {
+    fn new(sample: Option<u64>) -> Self {
+        match sample {
+            None => Self::All(Distances::default()),
+            Some(every) => Self::Some(Sampled::new(every)),
+        }
+    }
+
+    fn access(&mut self, page: u32) {
+        match self {
+            Self::All(distances) => distances.access(page),
+            Self::Some(sampled) => sampled.access(page),
+        }
+    }
+
+    fn point(&self, size_pages: u64, requests: u64) -> Point {
+        match self {
+            Self::All(distances) => {
+                let miss_ratio = distances.misses(size_pages) as f64 / requests as f64;
+                Point { size_pages, miss_ratio, band: None }
+            }
+            Self::Some(sampled) => {
+                let found = sampled.estimate(size_pages);
+                Point { size_pages, miss_ratio: found.ratio, band: Some(found.band) }
+            }
+        }
+    }
+}
+
+/// Sizes from a thousandth of the pages to all of them, each the same factor above the last.
+fn spread(unique: u64) -> Vec<u64> {
+    let step = |i: u32| 1000f64.powf(f64::from(i) / f64::from(SIZES - 1) - 1.0);
+    (0..SIZES).map(|i| ((unique as f64 * step(i)).round() as u64).max(1)).collect()
+}
+
+impl Curve {
+    /// Finds the sizes that the sentence names; `None` where no size of the curve is enough.
+    pub fn knee(&self) -> Option<Knee> {
+        let first = self.unique as f64 / self.requests as f64;
+        let enough = self.lru.iter().find(|point| point.miss_ratio <= first + FEW)?;
+        let twice = |point: &&Point| point.miss_ratio >= 2.0 * enough.miss_ratio;
+        let doubled = self.lru.iter().rev().find(twice).map_or(0, |point| point.size_pages);
+        Some(Knee { enough: enough.size_pages, doubled })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(points: &[(u64, f64)]) -> Curve {
+        let point =
+            |&(size_pages, miss_ratio): &(u64, f64)| Point { size_pages, miss_ratio, band: None };
+        Curve {
+            trace: "t".into(),
+            requests: 1000,
+            unique: 100,
+            sampled: None,
+            asked: Vec::new(),
+            lru: points.iter().map(point).collect(),
+            others: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_knee_is_where_misses_are_few_and_where_they_double() {
+        let all = curve(&[(1, 0.9), (10, 0.23), (20, 0.15), (50, 0.105), (100, 0.1)]);
+        assert_eq!(all.knee(), Some(Knee { enough: 50, doubled: 10 }));
+        assert_eq!(curve(&[(1, 0.9)]).knee(), None);
+        assert_eq!(curve(&[(1, 0.11), (2, 0.1)]).knee(), Some(Knee { enough: 1, doubled: 0 }));
+    }
+
+    #[test]
+    fn sizes_go_from_a_thousandth_to_all() {
+        let sizes = spread(1_000_000);
+        assert_eq!((sizes[0], sizes[47], sizes.len()), (1000, 1_000_000, 48));
+        assert!(sizes.is_sorted());
+        assert_eq!(spread(1), [1; 48]);
+    }
+}

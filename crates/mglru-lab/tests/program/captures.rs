@@ -1,0 +1,112 @@
+//! `mglru capture` and `mglru compare` of captures: what people post, right or refused by its line.
+
+use std::fs;
+
+use crate::desk::Desk;
+
+const VMSTAT: &str = "nr_free_pages 1000\nnr_dirty 7\npgpgin 4000\npgscan_direct 120\noom_kill 0\n";
+const STAT: &str = "anon 4096\nfile 8192\nfile_mapped 0\npgscan 9\nworkingset_refault_file 3\n";
+const PRESSURE: &str = "some avg10=0.12 avg60=0.00 avg300=0.00 total=7700\n\
+    full avg10=0.00 avg60=0.00 avg300=0.00 total=120\n";
+const LRU_GEN: &str = concat!(
+    "memcg     5 /job\n node     0\n          8       6124          1           2 \n",
+    "                     0        10r        20e         0p         3r         4e         5p\n",
+    "          9        100         30         400 \n",
+);
+
+fn write(desk: &Desk, name: &str, text: &str) {
+    fs::write(desk.path().join(name), text).unwrap();
+}
+
+#[test]
+fn repetitions_give_intervals_in_each_form() {
+    let desk = Desk::new();
+    for (name, scanned) in [("a1", 1000), ("a2", 1010), ("a3", 990), ("b1", 500), ("b2", 504)] {
+        let text = VMSTAT.replace("pgscan_direct 120", &format!("pgscan_direct {scanned}"));
+        write(&desk, name, &text);
+    }
+    let of = |form: &str| desk.out(&["compare", "a1,a2,a3", "b1,b2", "--format", form], 0);
+    assert!(of("table").contains("| pgscan_direct | A a1…a3 | B b1…b2 |"), "{}", of("table"));
+    assert!(of("letter").contains("pgscan_direct                  1000        502   -49.8 % ["));
+    assert!(of("mmtests").contains("*  49.80%*"), "{}", of("mmtests"));
+    let json: serde_json::Value = serde_json::from_str(&of("json")).unwrap();
+    let found = json["comparisons"].as_array().unwrap();
+    assert_eq!((found.len(), found[0]["mean"].as_f64()), (1, Some(502.0)));
+    let all = desk.out(&["compare", "a1,a2,a3", "b1,b2", "--all"], 0);
+    assert!(all.contains("| nr_dirty "), "{all}");
+}
+
+#[test]
+fn a_capture_made_by_hand_is_read_as_one_of_ours() {
+    let desk = Desk::new();
+    let sample = |at: u32, scanned: u32| {
+        let vmstat = VMSTAT.replace("pgscan_direct 120", &format!("pgscan_direct {scanned}"));
+        format!("time: {at}\n==> /proc/vmstat <==\n{vmstat}\n==> /g/memory.stat <==\n{STAT}\n")
+    };
+    write(&desk, "hand", &(sample(10, 100) + &sample(12, 160)));
+    write(&desk, "other", &(sample(10, 100) + &sample(14, 220)));
+    let found = desk.out(&["compare", "hand", "other", "--metric", "pgscan_direct/seconds"], 0);
+    assert!(found.contains("|        30 |   30 | 1.000 |"), "{found}");
+    let args = ["capture", "--out", "ours.capture", "--every", "50ms", "--", "sleep", "0.2"];
+    assert_eq!(desk.run(&args).status.code(), Some(0));
+    let found = desk.out(&["compare", "hand", "ours.capture", "--metric", "seconds"], 0);
+    assert!(found.contains("| A hand | B ours ") && found.contains("|         2 | 0."), "{found}");
+    let status = desk.run(&["capture", "--", "sh", "-c", "exit 7"]).status.code();
+    assert_eq!(status, Some(7));
+}
+
+#[test]
+fn what_is_no_capture_is_refused_by_file_and_line() {
+    let desk = Desk::new();
+    write(&desk, "good", VMSTAT);
+    write(&desk, "bad", "pgpgin 1\nhello world again\n");
+    write(&desk, "stat", STAT);
+    write(&desk, "records.jsonl", "{}\n");
+    fs::create_dir(desk.path().join("empty")).unwrap();
+    for (a, b, want) in [
+        ("good", "bad", "bad:2: `hello world again` is no counter"),
+        ("good", "stat", "good and stat have no counter in common"),
+        ("good", "records.jsonl", "good holds captures, records.jsonl records"),
+        ("good", "empty", "empty: holds neither capture nor record"),
+        ("good,none", "good", "none: No such file or directory (os error 2)"),
+    ] {
+        assert_eq!(desk.refused(&["compare", a, b]), format!("mglru: error: {want}\n"));
+    }
+    let told = desk.refused(&["capture", "--group", "/none", "--for", "10ms"]);
+    assert_eq!(told, "mglru: error: --group /none: no such group of memory\n");
+    assert!(desk.refused(&["capture", "--every", "3x", "--", "true"]).contains("unit `x`"));
+}
+
+/// Each mutated file is answered right or refused with one line and status 2, and never panics.
+#[test]
+fn damaged_captures_are_answered_or_refused() {
+    let desk = Desk::new();
+    let text = [VMSTAT, "\n", PRESSURE, LRU_GEN, "time: 3\n", VMSTAT].concat();
+    write(&desk, "whole", &text);
+    let mut random = 0x9e37_79b9_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) as usize % below
+    };
+    for _ in 0..200 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=next(4) {
+            let at = next(bytes.len());
+            match next(4) {
+                0 => bytes[at] = next(256) as u8,
+                1 => bytes.truncate(at.max(1)),
+                2 => bytes.insert(at, b"\n \t9-.=\xff"[next(8)]),
+                _ => _ = bytes.remove(at),
+            }
+            bytes.push(b'\n');
+        }
+        fs::write(desk.path().join("damaged"), &bytes).unwrap();
+        let output = desk.run(&["compare", "whole", "damaged"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        match output.status.code() {
+            Some(0) => assert!(told.is_empty(), "{told}"),
+            Some(2) => assert_eq!(told.lines().count(), 1, "{told}"),
+            other => panic!("{other:?}: {told}"),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Traces that the program writes: replays of them count what replays of the originals count.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+/// Runs of pages, some of them again and again, every fifth a write.
+fn rows() -> String {
+    let row = |i: u64| {
+        let kind = if i.is_multiple_of(5) { "Write" } else { "Read" };
+        let page = i * i % 977 + i % 3 * 100_000;
+        format!("{},hm,{},{kind},{},6000,7\n", 10_000_000 * i, i % 2, page << 12)
+    };
+    (0..3000).map(row).collect()
+}
+
+fn misses(desk: &Desk, name: &str, more: &[&str]) -> Value {
+    let args = ["trace", "replay", name, "--policy", "lru,min,sieve", "--size", "1,10%,50%"];
+    let text = desk.out(&[&args[..], &["--format", "json"], more].concat(), 0);
+    serde_json::from_str::<Value>(&text).unwrap()["results"].clone()
+}
+
+#[test]
+fn converted_traces_replay_alike_in_both_forms() {
+    let desk = Desk::new();
+    let text: String = (0..5000u32).map(|i| format!("{} 3 0 0\n", i * i % 701)).collect();
+    fs::write(desk.path().join("t.lis"), text).unwrap();
+    for view in [&[][..], &["--pages"]] {
+        let expected = misses(&desk, "t.lis", view);
+        desk.out(&[&["trace", "convert", "t.lis", "t.mtr"][..], view].concat(), 0);
+        desk.out(&["trace", "convert", "t.mtr", "t.csv"], 0);
+        desk.out(&["trace", "convert", "t.csv", "again.mtr"], 0);
+        for name in ["t.mtr", "t.csv", "again.mtr"] {
+            assert_eq!(misses(&desk, name, &[]), expected, "{name} {view:?}");
+        }
+    }
+    let info = desk.out(&["trace", "info", "t.mtr", "--format", "json"], 0);
+    assert!(info.contains("\"format\":\"compact\""), "{info}");
+}
+
+#[test]
+fn imported_and_anonymized_traces_replay_alike() {
+    let desk = Desk::new();
+    fs::write(desk.path().join("hm.csv"), rows()).unwrap();
+    let told = desk.out(&["trace", "import", "hm.csv", "a.mtr", "--from", "msr"], 0);
+    assert!(told.starts_with("a.mtr: 3000 events, "), "{told}");
+    let columns = "time=1,space=3,op=4,offset=5,size=6";
+    let described = ["--columns", columns, "--time-unit", "100ns"];
+    desk.out(&[&["trace", "import", "hm.csv", "b.mtr"][..], &described].concat(), 0);
+    let expected = misses(&desk, "a.mtr", &[]);
+    assert_eq!(misses(&desk, "b.mtr", &[]), expected);
+    desk.out(&["trace", "anonymize", "a.mtr", "c.mtr"], 0);
+    desk.out(&["trace", "anonymize", "a.mtr", "d.mtr"], 0);
+    assert_eq!(misses(&desk, "c.mtr", &[]), expected);
+    let bytes = |name: &str| fs::read(desk.path().join(name)).unwrap();
+    assert_ne!(bytes("c.mtr"), bytes("d.mtr"), "each has a key of its own");
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing_and_says_why() {
+    let desk = Desk::new();
+    fs::write(desk.path().join("hm.csv"), rows() + "1,hm,0,Erase,0,1,1\n").unwrap();
+    let told = desk.refused(&["trace", "import", "hm.csv", "a.mtr", "--from", "msr"]);
+    assert!(told.contains("hm.csv: line 3001: expected an operation"), "{told}");
+    let told = desk.refused(&["trace", "anonymize", "hm.csv", "a.mtr"]);
+    assert!(told.contains("hm.csv: no compact trace: convert or import it first"), "{told}");
+    desk.refused(&["trace", "convert", "missing", "a.mtr"]);
+    let told = desk.refused(&["trace", "convert", "hm.csv", "no/a.mtr"]);
+    assert!(told.contains("no/a.mtr: "), "{told}");
+    let files = fs::read_dir(desk.path()).unwrap().flatten();
+    let names: Vec<_> = files.map(|file| file.file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().contains("mtr")), "{names:?}");
+    assert!(!names.iter().any(|name| name.to_string_lossy().starts_with(".tmp")), "{names:?}");
+}
