@@ -82,7 +82,7 @@ def environment(folder):
 
 def build():
     """Our program."""
-    command = ["cargo", "build", "--release", "-p", "mglru-lab", "--example", "flat_speed"]
+    command = ["cargo", "build", "--release", "-p", "mglru-traces", "--example", "flat_speed"]
     command += ["--message-format", "json"]
     done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]

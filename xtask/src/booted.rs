@@ -98,7 +98,7 @@ fn lacking(doctor: &str) -> Option<&str> {
 
 /// What `mglru` printed; its last words if it failed.
 fn mglru(root: &Path, args: &[&str]) -> Result<String, String> {
-    let mut command = cargo(root, &["run", "--quiet", "--package", "mglru-lab", "--"]);
+    let mut command = cargo(root, &["run", "--quiet", "--package", "mglru-cli", "--"]);
     let ran = command.args(args).output().map_err(|e| format!("cargo: {e}"))?;
     match ran.status.code() {
         Some(0 | 1) => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),

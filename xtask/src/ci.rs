@@ -40,7 +40,7 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
     }
     if depth == Depth::Full {
         // Without a network the tests that boot a kernel say that they did nothing.
-        let doctor = ["run", "--quiet", "-p", "mglru-lab", "--", "doctor", "--install", "--quick"];
+        let doctor = ["run", "--quiet", "-p", "mglru-cli", "--", "doctor", "--install", "--quick"];
         cargo(root, &doctor, &[]);
     }
     let (passed, tally) = test(root, depth);

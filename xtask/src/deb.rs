@@ -1,6 +1,6 @@
 //! A Debian package: the program, its preload library, pages of the manual and completions.
 //! `cargo deb` (`cargo install cargo-deb`) packs what is gathered here; the list of files is in
-//! `crates/mglru-lab/Cargo.toml`.
+//! `crates/mglru-cli/Cargo.toml`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ const SHELLS: [(&str, &str); 3] = [("bash", "mglru"), ("zsh", "_mglru"), ("fish"
 pub fn build(root: &Path) -> bool {
     let gathered = gather(root);
     let done =
-        gathered.and_then(|()| run(cargo(root).args(["deb", "-p", "mglru-lab", "--no-build"])));
+        gathered.and_then(|()| run(cargo(root).args(["deb", "-p", "mglru-cli", "--no-build"])));
     done.inspect_err(|problem| eprintln!("deb: {problem}")).is_ok()
 }
 
 /// Builds the program and puts what belongs to it beside: `target/package`.
 fn gather(root: &Path) -> Result<(), String> {
-    run(cargo(root).args(["build", "--release", "--locked", "-p", "mglru-lab"]))?;
+    run(cargo(root).args(["build", "--release", "--locked", "-p", "mglru-cli"]))?;
     let target = crate::target(root);
     let (program, folder) = (target.join("release/mglru"), target.join("package"));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

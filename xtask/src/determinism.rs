@@ -56,7 +56,7 @@ fn check(root: &Path) -> Result<(), String> {
 }
 
 fn build(root: &Path, profile: &str) -> Result<(), String> {
-    let args = ["build", "--quiet", "--package", "mglru-lab", "--bin", "mglru"];
+    let args = ["build", "--quiet", "--package", "mglru-cli", "--bin", "mglru"];
     let mut cargo = Command::new(env!("CARGO"));
     let status = cargo.current_dir(root).args(args).args(["--profile", profile]).status();
     match status {

@@ -16,11 +16,11 @@ pub use graph::{dependents, needed};
 pub use predictions::{ALL_COUNTERS, Expected, PREDICTIONS, Prediction};
 
 use crate::compare::Table;
-use crate::error::KeyError;
 use crate::plan::Plan;
 use crate::policy;
 use crate::record::Record;
 use crate::variant::Variant;
+use mglru_error::KeyError;
 
 /// How a patch is set against its absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]

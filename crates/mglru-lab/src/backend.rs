@@ -2,10 +2,10 @@
 //! point of the plan and refuses what it cannot honour; only then does anything run.
 
 mod failure;
-pub(crate) mod kernel;
+pub mod kernel;
 pub mod mock;
 mod pager;
-pub(crate) mod sim;
+pub mod sim;
 pub(crate) mod workload;
 
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ use toml::{Table, Value};
 
 pub use failure::Failure;
 
-use crate::error::{Error, KeyError};
 use crate::fit::Fit;
 use crate::record::{Group, Metrics};
 use crate::variant::Variant;
+use mglru_error::{Error, KeyError};
 
 /// The sections of a plan at one point of its sweep: every value is a single one.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,7 +196,7 @@ pub fn by_name(name: &str) -> Result<&'static dyn Backend, Error> {
         "pager" => Ok(&pager::Pager),
         _ => Err(Error::Request(format!(
             "--backend {name}: unknown{}",
-            crate::error::did_you_mean(name, NAMES)
+            mglru_error::did_you_mean(name, NAMES)
         ))),
     }
 }

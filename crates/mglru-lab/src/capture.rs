@@ -13,7 +13,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use crate::error::Error;
+use mglru_error::Error;
 
 pub use host::{Host, Taken, take};
 pub use side::{Side, compare, is_capture};

@@ -13,9 +13,9 @@ use serde_json::Value as Json;
 pub use mistakes::check as mistakes;
 pub use told::{junit, lines, tap};
 
-use crate::error::{Error, KeyError, did_you_mean};
 use crate::plan::bound::{Bound, Rule};
 use crate::record::{Metrics, Record};
+use mglru_error::{Error, KeyError, did_you_mean};
 
 /// How a bound came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

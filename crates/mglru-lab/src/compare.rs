@@ -171,7 +171,7 @@ fn remember(names: &mut Vec<String>, name: &str) {
 }
 
 /// A metric of both sides, paired by seed and sweep point.
-pub(crate) fn pairs(metric: &str, base: &[&Record], variant: &[&Record]) -> Vec<(f64, f64)> {
+pub fn pairs(metric: &str, base: &[&Record], variant: &[&Record]) -> Vec<(f64, f64)> {
     let partner = |a: &&Record| {
         let b = variant.iter().find(|b| b.seed == a.seed && b.point() == a.point())?;
         Some((a.metric(metric)?, b.metric(metric)?))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use crate::error::KeyError;
+use mglru_error::KeyError;
 
 /// One `--set KEY=VALUE`. The value is TOML where it parses as such, else a plain string.
 #[derive(Clone, Debug, PartialEq)]

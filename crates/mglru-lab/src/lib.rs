@@ -9,27 +9,21 @@
 //! for record in mglru_lab::store::load(Path::new("mglru-runs/quickstart-227c664ae8c1fa7e"))? {
 //!     println!("{} {:?}", record.variant, record.metric("pgpgin/ops"));
 //! }
-//! # Ok::<(), mglru_lab::error::Error>(())
+//! # Ok::<(), mglru_error::Error>(())
 //! ```
 
 pub mod ablation;
 pub mod backend;
 pub mod capture;
-mod carried;
 pub mod check;
-pub mod cli;
 pub mod compare;
-pub mod control;
 pub mod counters;
 pub mod diverge;
 pub mod dotted;
-pub mod error;
 pub mod fit;
-pub mod flat;
 pub mod indicator;
 pub mod judge;
 pub mod limits;
-pub mod measure;
 pub mod pace;
 pub mod plan;
 pub mod plans;
@@ -45,10 +39,8 @@ pub mod sides;
 pub mod spec;
 pub mod start_cost;
 pub mod stats;
-pub mod steer;
 pub mod store;
 pub mod sweep;
-pub mod trace_cmd;
 pub mod trace_machine;
 pub mod typed;
 pub mod variant;

@@ -3,8 +3,8 @@
 use mglru_sim::spec::GroupSpec;
 use toml::{Table, Value};
 
-use crate::error::{KeyError, did_you_mean};
 use crate::typed;
+use mglru_error::{KeyError, did_you_mean};
 
 /// Names a group's table may hold.
 pub const KEYS: [&str; 6] = [

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::dotted::Assignment;
-use crate::error::{Error, did_you_mean};
 use crate::plan::Plan;
+use mglru_error::{Error, did_you_mean};
 
 /// Plans compiled in, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[

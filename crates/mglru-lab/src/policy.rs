@@ -6,8 +6,8 @@ use mglru::config::{Config, ConfigError, VARIANTS};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::error::{KeyError, did_you_mean};
 use crate::variant::Variant;
+use mglru_error::{KeyError, did_you_mean};
 
 /// The configuration of a variant under a plan's reclaim keys.
 ///

@@ -170,8 +170,9 @@ impl Metrics {
     }
 }
 
-#[cfg(test)]
-pub(crate) fn example(variant: &str, seed: u64, ops_per_s: f64) -> Record {
+/// Makes a record that tests fill in.
+#[doc(hidden)]
+pub fn example(variant: &str, seed: u64, ops_per_s: f64) -> Record {
     Record {
         schema: SCHEMA,
         plan: "t".into(),

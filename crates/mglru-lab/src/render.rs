@@ -36,7 +36,7 @@ pub fn json<T: Serialize>(value: &T) -> String {
 }
 
 /// A figure for people: whole numbers whole, others with five significant digits.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
         x if value.fract() == 0.0 && x < 1e15 => 0,
@@ -50,12 +50,12 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A ratio for people, `–` when there is none.
-pub(crate) fn ratio(value: Option<f64>) -> String {
+pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_string(), |x| format!("{x:.3}"))
 }
 
 /// An interval for people; a single pair has none and says so.
-pub(crate) fn interval(value: Option<[f64; 2]>, n: usize) -> String {
+pub fn interval(value: Option<[f64; 2]>, n: usize) -> String {
     match value {
         Some([low, high]) => format!("[{low:.3}, {high:.3}]"),
         None if n == 1 => "n=1".to_string(),

@@ -10,10 +10,10 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::backend::{Failure, Outcome};
-use crate::error::Error;
 use crate::record::Record;
 use crate::spec::{Experiment, RunSpec};
 use crate::store::Store;
+use mglru_error::Error;
 
 /// Steps of the bar per run.
 const STEPS: u64 = 1000;

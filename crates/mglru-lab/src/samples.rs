@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use mglru_sim::samples::{COLUMNS, COUNTERS, GroupSample, Sample};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
 use crate::store;
+use mglru_error::Error;
 
 /// Version of the file's layout.
 const SCHEMA: u32 = 1;

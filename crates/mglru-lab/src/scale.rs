@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer, de};
 use toml::Value;
 
-use crate::error::KeyError;
+use mglru_error::KeyError;
 
 const RANGE: &str = "must be above 0 and at most 1, such as 0.25 or 1/64";
 

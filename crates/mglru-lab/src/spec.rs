@@ -12,13 +12,13 @@ use toml::{Table, Value};
 
 use crate::backend::{Backend, Job, Outcome, Sections, kernel};
 use crate::dotted;
-use crate::error::{Error, KeyError};
 use crate::fit::Notes;
 use crate::limits;
 use crate::plan::Plan;
 use crate::record::{POINT, Record, SCHEMA, VERSION};
 use crate::sweep;
 use crate::variant::Variant;
+use mglru_error::{Error, KeyError};
 
 /// What the command line changes about a plan.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ impl Experiment {
     ///
     /// # Errors
     /// A name that is no variant.
-    pub(crate) fn variants(plan: &Plan, selection: &Selection) -> Result<Vec<Variant>, Error> {
+    pub fn variants(plan: &Plan, selection: &Selection) -> Result<Vec<Variant>, Error> {
         let mut plan = plan.clone();
         if !selection.given.is_empty() {
             return Ok(selection.given.clone());
@@ -213,7 +213,8 @@ pub fn run_id(hash: &str, variant: &str, seed: u64, point: &str) -> String {
     hex(&format!("{hash} {variant} {seed} {point}"), 6)
 }
 
-pub(crate) fn hex(text: &str, bytes: usize) -> String {
+/// Names a text by the first bytes of its SHA-256, in hexadecimal digits.
+pub fn hex(text: &str, bytes: usize) -> String {
     digits(&Sha256::digest(text.as_bytes())[..bytes])
 }
 

@@ -8,9 +8,9 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
 use crate::record::{Record, VERSION};
 use crate::spec::{Experiment, RunSpec};
+use mglru_error::Error;
 
 const RECORDS: &str = "records.jsonl";
 const OTHER: &str = "records.other.jsonl";
@@ -204,7 +204,7 @@ fn append(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// Writes beside the file first, so that a failure leaves the old one whole.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
+pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let beside = path.with_extension("tmp");
     let write = || {
         let mut file = File::create(&beside)?;

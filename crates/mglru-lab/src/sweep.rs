@@ -5,7 +5,7 @@
 use toml::{Table, Value};
 
 use crate::dotted;
-use crate::error::KeyError;
+use mglru_error::KeyError;
 
 /// Most points a plan may expand to.
 pub const MAX_POINTS: usize = 10_000;

@@ -9,8 +9,8 @@ use mglru_workload::trace::{Access, TraceSpec, TraceWorkload};
 use toml::Table;
 
 use crate::policy;
-use crate::trace_cmd::{ReplayRequest, ReplayResult};
 use crate::variant::Variant;
+use mglru_traces::tools::{ReplayRequest, ReplayResult};
 
 const GROUP: &str = "/trace";
 
@@ -67,8 +67,8 @@ fn machine(size_pages: u64) -> MachineSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flat::Policy;
-    use crate::trace_cmd::{self, Capacity};
+    use mglru_traces::flat::Policy;
+    use mglru_traces::tools::{self, Capacity};
     use mglru_workload::trace::{TraceFile, View};
 
     /// 40 passes over 600 pages, written as one number a line.
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn no_variant_beats_the_optimum() {
         let (_dir, request) = request();
-        let optimum = trace_cmd::replay(&request).unwrap().results[0].misses;
+        let optimum = tools::replay(&request).unwrap().results[0].misses;
         for name in ["classic", "before", "after"] {
             let found = replay(&request, &Variant::named(name), 300).unwrap();
             assert!(found.misses >= optimum && found.misses <= 24_000, "{name}: {found:?}");

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use crate::error::{KeyError, did_you_mean};
+use mglru_error::{KeyError, did_you_mean};
 
 /// Reads a table into `T`.
 ///

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::dotted::{self, Assignment};
-use crate::error::KeyError;
 use crate::typed;
+use mglru_error::KeyError;
 
 /// A policy to run: a named base and the keys that differ from it.
 #[derive(Clone, Debug, PartialEq)]

@@ -34,6 +34,7 @@ mod series;
 mod spec;
 mod stops;
 mod truth;
+pub mod version;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -50,28 +51,28 @@ use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-pub(crate) use self::fetched::{Fetched, all as fetched, image as fetched_image, order};
+pub use self::fetched::{Fetched, all as fetched, image as fetched_image, order};
 use self::image::Image;
-pub(crate) use self::image::{cache, located};
+pub use self::image::located;
 use self::initramfs::Archive;
-pub(crate) use self::install::{Finding, install, look};
-pub(crate) use self::needs::fragment;
+pub use self::install::{Finding, install, look};
+pub use self::needs::fragment;
 pub(super) use self::order::workers;
-pub(crate) use self::probe::{Lack, probe};
+pub use self::probe::{Lack, probe};
 use self::program::ProgramSpec;
 use self::qemu::Machine;
-pub(crate) use self::releases::{fetch, known};
+pub use self::releases::{fetch, known};
 use self::repeat::VirtualTime;
 use self::scratch::Scratch;
 use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
 use self::stops::Stops;
-pub(crate) use self::truth::{Asked as TruthAsked, Measuring};
+pub use self::truth::{Asked as TruthAsked, Measuring};
 use self::watch::{Ending, Told};
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping, sim, word};
-use crate::error::KeyError;
 use crate::fit::Fit;
 use crate::variant::Variant;
+use mglru_error::KeyError;
 
 /// Seed for looking at a workload's layout, which does not depend on it.
 const ANY_SEED: u64 = 1;

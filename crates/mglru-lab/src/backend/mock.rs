@@ -10,10 +10,10 @@ use serde_json::Value as Json;
 use toml::Table;
 
 use super::{Backend, Failure, Job, Outcome, Progress, Sections};
-use crate::error::{KeyError, did_you_mean};
 use crate::record::{Group, Latency, Metrics};
 use crate::typed;
 use crate::variant::Variant;
+use mglru_error::{KeyError, did_you_mean};
 
 /// The mock backend.
 pub struct Mock;

@@ -27,9 +27,9 @@ use self::crew::Crew;
 use super::sim::{self, measured};
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections};
-use crate::error::KeyError;
 use crate::policy;
 use crate::variant::Variant;
+use mglru_error::KeyError;
 
 /// How the policy learns which pages were used, as records tell it.
 const YOUNG_BITS: &str = "entries present since their run was last zapped (PAGEMAP_SCAN)";

@@ -21,11 +21,11 @@ use toml::Table;
 use self::bound::Bound;
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping};
-use crate::error::KeyError;
 use crate::policy;
 use crate::samples::Series;
 use crate::typed;
 use crate::variant::Variant;
+use mglru_error::KeyError;
 
 /// Seed for looking at a workload's layout, which does not depend on it.
 const ANY_SEED: u64 = 1;

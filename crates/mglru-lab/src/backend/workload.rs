@@ -9,9 +9,9 @@ use mglru_workload::{Workload, WorkloadError, WorkloadSpec};
 use toml::{Table, Value};
 
 use super::word;
-use crate::error::{KeyError, did_you_mean};
-use crate::trace_cmd::{BadCapacity, Capacity};
 use crate::typed;
+use mglru_error::{KeyError, did_you_mean};
+use mglru_traces::tools::{BadCapacity, Capacity};
 
 /// Where operations come from.
 #[derive(Clone)]

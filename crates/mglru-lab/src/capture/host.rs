@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use mglru_error::Error;
 
 /// Files of the machine.
 const OF_MACHINE: [&str; 4] = [

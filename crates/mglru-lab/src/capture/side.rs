@@ -9,8 +9,8 @@ use indexmap::IndexMap;
 
 use super::Capture;
 use crate::compare::Comparison;
-use crate::error::{Error, did_you_mean};
 use crate::judge;
+use mglru_error::{Error, did_you_mean};
 
 /// Figures of each repetition, below the name that the user gave.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,9 @@
 
 use super::{figures, killed};
 use crate::counters::COUNTERS;
-use crate::error::{KeyError, did_you_mean};
 use crate::plan::bound::Bound;
 use crate::record::Record;
+use mglru_error::{KeyError, did_you_mean};
 
 /// Figures that a record may lack, for want of time or of operations.
 const RATES: [&str; 9] = [

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use toml::Value;
 
-use crate::error::KeyError;
+use mglru_error::KeyError;
 
 /// States a condition that must hold on every run of every variant.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::KeyError;
+use mglru_error::KeyError;
 
 /// A published before/after pair and the band of the ratio that counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -9,13 +9,13 @@ use toml::{Table, Value};
 
 use super::{Bound, Brief, Expect, Indicator, MAX_SEEDS, Neutral, Plan, Published, Watch};
 use crate::dotted::{self, Assignment};
-use crate::error::{Error, KeyError};
 use crate::scale;
 use crate::typed;
 use crate::variant::Variant;
+use mglru_error::{Error, KeyError};
 
 /// Sections only a backend understands.
-pub(crate) const SECTIONS: [&str; 5] = ["machine", "groups", "workload", "reclaim", "kernel"];
+pub const SECTIONS: [&str; 5] = ["machine", "groups", "workload", "reclaim", "kernel"];
 
 /// The plan's own keys.
 #[derive(Deserialize)]

@@ -8,10 +8,10 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::{FILE, Phase, Profile};
-use crate::error::Error;
 use crate::record::Record;
 use crate::spec::run_id;
 use crate::store;
+use mglru_error::Error;
 
 /// The runs of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use super::number;
 use super::table::{finish, head, new};
-use crate::measure::{Finding, Measured, Target};
+use mglru_live::measure::{Finding, Measured, Target};
 
 /// A line each, and how busy the machine was.
 pub fn measured(measured: &Measured) -> String {
@@ -40,7 +40,7 @@ fn row(finding: &Finding) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Section, Spread};
+    use mglru_live::measure::{Section, Spread};
 
     #[test]
     fn a_missed_target_is_told_with_its_range() {

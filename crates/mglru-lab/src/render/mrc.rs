@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::report::{LIBRARIES, STYLE};
 use super::table::{finish, head, new};
-use crate::trace_cmd::{Curve, Point};
+use mglru_traces::tools::{Curve, Point};
 
 const TEMPLATE: &str = include_str!("report/mrc.html");
 const CHART: &str = include_str!("report/mrc.js");

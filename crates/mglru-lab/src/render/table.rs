@@ -7,7 +7,7 @@ use crate::compare::Comparison;
 use crate::indicator::IndicatorResult;
 use crate::judge::{ControlResult, PublishedResult};
 use crate::report::Report;
-use crate::trace_cmd::ReplayResult;
+use mglru_traces::tools::ReplayResult;
 
 /// The whole report.
 pub fn report(report: &Report) -> String {

@@ -50,7 +50,7 @@ pub fn build_folder() -> Result<PathBuf, LaunchError> {
 }
 
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("preload")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mglru-preload")
 }
 
 /// The folder that cargo builds in, if a program lies in it.

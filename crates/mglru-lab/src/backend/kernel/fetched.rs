@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::image::{cache, fetched_root, newest_root};
-use crate::control::version;
+use super::image::{fetched_root, newest_root};
+use crate::backend::kernel::version;
+use mglru_carried::cache;
 
 /// The word for the newest kernel.
 pub const NEWEST: &str = "newest";

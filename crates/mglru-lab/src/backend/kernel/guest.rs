@@ -10,8 +10,6 @@ use std::sync::OnceLock;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, elf};
 
-use crate::carried;
-
 /// Names the guest program's file instead of looking for it.
 const VARIABLE: &str = "MGLRU_GUEST";
 const NAME: &str = "mglru-guest";
@@ -26,7 +24,7 @@ pub fn program() -> Result<&'static [u8], String> {
     static PROGRAM: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| match installed()? {
         Some(path) => read(&path),
-        None => carried::guest().map_or_else(|| read(&build()?), Ok),
+        None => mglru_carried::guest().map_or_else(|| read(&build()?), Ok),
     });
     program.as_deref().map_err(Clone::clone)
 }
@@ -43,7 +41,7 @@ fn installed() -> Result<Option<PathBuf>, String> {
             .then(|| Some(path.clone()))
             .ok_or_else(|| format!("{}: {problem}", path.display()));
     }
-    Ok(carried::places(NAME).into_iter().find(|path| is_static(path)))
+    Ok(mglru_carried::places(NAME).into_iter().find(|path| is_static(path)))
 }
 
 /// A static program asks for no loader. An ordinary build leaves a dynamic one beside this program.

@@ -1,6 +1,6 @@
 //! Which kernel is booted, and where its modules are.
 
-use std::env;
+use mglru_carried::cache;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -118,13 +118,6 @@ pub fn fetched_root() -> Option<PathBuf> {
 /// Where the newest kernel is unpacked.
 pub fn newest_root() -> Option<PathBuf> {
     cache().map(|cache| cache.join("newest"))
-}
-
-/// Where fetched kernels are kept.
-pub fn cache() -> Option<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
-    Some(cache.join("mglru"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use mglru_workload::op::{Knob, TaskSpec};
 
 use super::spec::{DiskKind, KernelSpec, Switches};
 use super::{repeat, scratch};
-use crate::error::KeyError;
+use mglru_error::KeyError;
 
 /// Delays below this are not worth a device mapper.
 const DELAY_NS: u64 = 1_000_000;

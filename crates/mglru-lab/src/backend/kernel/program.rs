@@ -14,8 +14,8 @@ use toml::Table;
 use super::outcome;
 use super::watch::Told;
 use crate::backend::Outcome;
-use crate::error::KeyError;
 use crate::typed;
+use mglru_error::KeyError;
 
 /// Figure that becomes the record's rate.
 const RATE: &str = "ops_per_s";

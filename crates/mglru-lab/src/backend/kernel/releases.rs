@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::fetch::{Apt, HOMELESS, PARTS, mirror, step, unpack};
 use super::fetched::{self, Fetched};
-use super::image::cache;
-use crate::control::version;
+use crate::backend::kernel::version;
+use mglru_carried::cache;
 
 /// Suites that have kernels with multi-generational reclaim.
 const SUITES: [&str; 5] =
@@ -105,7 +105,7 @@ fn sorted(told: &str) -> Vec<String> {
 fn missing(wanted: &str, releases: &[String]) -> String {
     let mut versions: Vec<&str> = releases.iter().map(|release| version::of(release)).collect();
     versions.dedup();
-    let near = crate::error::did_you_mean(wanted, versions);
+    let near = mglru_error::did_you_mean(wanted, versions);
     format!("{wanted}: Debian has no such kernel{near}; mglru kernel list")
 }
 

@@ -9,9 +9,9 @@ use mglru_sim::spec::Size;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::error::{KeyError, did_you_mean};
 use crate::typed;
 use crate::variant::Variant;
+use mglru_error::{KeyError, did_you_mean};
 
 /// The kernel with multi-generational reclaim, and with the active and inactive lists.
 pub const VARIANTS: [(&str, &str, u64); 2] = [

@@ -14,8 +14,8 @@ use toml::{Table, Value};
 use super::watch::Told;
 use super::{Kernel, KernelJob};
 use crate::backend::Sections;
-use crate::error::KeyError;
 use crate::variant::Variant;
+use mglru_error::KeyError;
 
 /// Counters of memory.stat that are told as differences.
 const DELTAS: [&str; 20] = [

@@ -12,10 +12,10 @@ use mglru_workload::trace::{Dense, Numbering};
 use mglru_workload::{Layout, Op, Workload};
 
 use crate::backend::Progress;
-use crate::error::KeyError;
-use crate::flat::{Cache, NextUses, Policy, min_misses};
 use crate::policy;
 use crate::variant::Variant;
+use mglru_error::KeyError;
+use mglru_traces::flat::{Cache, NextUses, Policy, min_misses};
 
 /// Accesses a cache is handed at a time.
 const BLOCK: usize = 1 << 16;

@@ -14,10 +14,10 @@ use crate::record::{Group, Latency, Metrics};
 use crate::stats;
 
 /// Phase that is measured.
-pub(crate) const RUN: &str = "run";
+pub const RUN: &str = "run";
 
 /// Classes of operations that prepare and are not the application's own.
-pub(crate) const PREPARING: [&str; 2] = ["ramp", "setup"];
+pub const PREPARING: [&str; 2] = ["ramp", "setup"];
 
 /// Counters that are levels, not sums: their value at the end counts.
 const LEVELS: [&str; 4] = ["nr_free_pages", "nr_dirty", "nr_writeback", "zram_pool_pages"];
@@ -26,7 +26,7 @@ const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
 /// The record's part of a run.
-pub(crate) fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
+pub fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
     let first = found.phases.iter().position(|phase| phase.name == RUN);
     let start = first.map(|at| &found.phases[at]);
     let after = found.phases.iter().skip(first.map_or(usize::MAX, |at| at + 1));
@@ -114,7 +114,7 @@ fn shares(
 }
 
 /// Mean and quantiles of a histogram of nanoseconds.
-pub(crate) fn quantiles(histogram: &Histogram<u64>) -> Latency {
+pub fn quantiles(histogram: &Histogram<u64>) -> Latency {
     let us = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / NS_PER_US;
     Latency {
         mean: histogram.mean() / NS_PER_US,

@@ -1,0 +1,128 @@
+//! `mglru ablate`.
+
+use super::run::{self, Output};
+use super::{Answer, Asked, Format};
+use mglru_error::Error;
+use mglru_lab::ablation::mechanisms::{self, Mechanisms};
+use mglru_lab::ablation::{self, Ablation, Mode};
+use mglru_lab::render;
+
+const EXAMPLES: &str = "\
+Examples:
+  mglru ablate mongodb --scale 1/64                         every patch, in three ways
+  mglru ablate mongodb --scale 1/64 --mode one-in           each with what it needs, alone
+  mglru ablate tiny-groups --mode versions                  versions 2, 4, 5, 7 of the series
+  mglru ablate fio-zipf --from before --to v5 --seeds 3
+  mglru ablate k7.1..k7.2                                   of a release: on the plan read-scan
+  mglru ablate mongodb --scale 1/64 --mechanisms            what is each part of the LRU worth?
+
+Each row is a prediction for a patch: the figure with the patch over the figure without it, with its
+95 % interval. Patches that a patch needs are put in before it; those that need it are left out with
+it, and such a comparison is shown but does not count.";
+
+/// The plan on which two releases are compared that are named without one.
+const OF_RELEASES: &str = "read-scan";
+
+/// Arguments of `mglru ablate`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    asked: Asked,
+    /// Goes without one mechanism at a time instead: the refault controller, tiers, Bloom filters,
+    /// page-table walks, generations, … Figures are those without it over those of --to
+    /// [default: k7.3]
+    #[arg(long, conflicts_with_all = ["modes", "from"])]
+    mechanisms: bool,
+    /// How a patch is set against its absence (repeatable) [default: all]
+    #[arg(long = "mode", value_enum, value_name = "MODE")]
+    modes: Vec<Mode>,
+    /// Variant without the patches [default: before]
+    #[arg(long)]
+    from: Option<String>,
+    /// Variant with them [default: after]
+    #[arg(long)]
+    to: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs and compares; what a plan expects of its own variants is not the question here, so a missed
+/// expectation does not show in the exit status.
+pub(super) fn run(args: &Args) -> Answer {
+    refuse(args)?;
+    if args.mechanisms {
+        return mechanisms(args);
+    }
+    let Span { plan, from, to } = span(args)?;
+    let all = [Mode::Cumulative, Mode::OneIn, Mode::LeaveOneOut, Mode::Versions];
+    let modes = if args.modes.is_empty() { &all[..] } else { &args.modes };
+    let arms = ablation::arms(modes, &from, &to);
+    let arms = arms.map_err(|e| Error::Request(e.to_string()))?;
+    let variants = ablation::variants(&arms, modes);
+    let base = Some(variants[0].clone());
+    let experiment = Asked { plan, base, variants, ..args.asked.clone() }.experiment()?;
+    let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
+    let report = run::report(&experiment, &dir, &args.output)?;
+    let ends = [from.as_str(), to.as_str()];
+    let found = || Ablation::new(&experiment.plan, &arms, ends, &report.records);
+    let text = match args.output.format {
+        Format::Json => render::json(&found()),
+        Format::Html => run::page(&dir, &report)?,
+        Format::Table => format!("{}records: {}\n", render::ablation(&found()), dir.display()),
+    };
+    Ok((text, 0))
+}
+
+fn mechanisms(args: &Args) -> Answer {
+    let on = args.to.as_deref().unwrap_or("k7.3");
+    let variants = mechanisms::variants(on);
+    let base = Some(on.to_string());
+    let experiment = Asked { base, variants, ..args.asked.clone() }.experiment()?;
+    let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
+    let report = run::report(&experiment, &dir, &args.output)?;
+    let found = || Mechanisms::new(&experiment.plan.name, on, &report.records);
+    let text = match args.output.format {
+        Format::Json => render::json(&found()),
+        Format::Html => run::page(&dir, &report)?,
+        Format::Table => format!("{}records: {}\n", render::mechanisms(&found()), dir.display()),
+    };
+    Ok((text, 0))
+}
+
+/// Holds the comparison and its plan.
+#[derive(Debug, PartialEq)]
+struct Span {
+    plan: String,
+    from: String,
+    to: String,
+}
+
+/// Reads `FROM..TO` in place of a plan, or a plan and `--from` and `--to`.
+fn span(args: &Args) -> Result<Span, Error> {
+    let plan = &args.asked.plan;
+    let ends = plan.split_once("..").filter(|(from, to)| !from.is_empty() && !to.is_empty());
+    let Some((from, to)) = ends.filter(|_| !plan.contains('/')) else {
+        let or = |given: &Option<String>, default: &str| given.as_deref().unwrap_or(default).into();
+        let (from, to) = (or(&args.from, "before"), or(&args.to, "after"));
+        return Ok(Span { plan: plan.clone(), from, to });
+    };
+    if args.from.is_some() || args.to.is_some() {
+        return Err(Error::Request(format!("{plan}: names both ends, --from or --to is one more")));
+    }
+    Ok(Span { plan: OF_RELEASES.to_string(), from: from.to_string(), to: to.to_string() })
+}
+
+fn refuse(args: &Args) -> Result<(), Error> {
+    if let Some(name) = args.asked.variants.first() {
+        let problem = "ablate makes its own variants, from --from to --to";
+        return Err(Error::Request(format!("--variant {name}: {problem}")));
+    }
+    match (&args.asked.base, args.output.skin) {
+        (Some(base), _) => {
+            Err(Error::Request(format!("--base {base}: ablate has its own bases, see --from")))
+        }
+        (_, Some(_)) => Err(Error::Request("--skin: not with `ablate`".to_string())),
+        _ => Ok(()),
+    }
+}

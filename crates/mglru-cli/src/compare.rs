@@ -1,0 +1,141 @@
+//! `mglru compare`.
+
+use std::path::PathBuf;
+
+use super::Answer;
+use mglru_error::Error;
+use mglru_lab::capture::{self, Side};
+use mglru_lab::compare::{self, Comparison, Table};
+use mglru_lab::judge;
+use mglru_lab::record::Record;
+use mglru_lab::render;
+use mglru_lab::store;
+
+const EXAMPLES: &str = "\
+Examples:
+  mglru compare mglru-runs/a mglru-runs/b
+  mglru compare old.jsonl new.jsonl --metric ops_per_s --metric pgpgin/ops
+  mglru compare before.vmstat after.vmstat                   two readings of /proc/vmstat
+  mglru compare a1,a2,a3 b1,b2,b3 --format letter            repetitions, for a patch letter
+  mglru compare before/ after/ --format mmtests              folders of captures
+
+Captures are texts of /proc/vmstat, memory.stat, memory.pressure, lru_gen or lru_gen_full, one
+reading or a series (see `mglru capture --help`). Of a series, counters count by their growth and
+gauges by their mean.";
+
+/// Arguments of `mglru compare`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Records (file or run folder) or captures (file, files with commas, folder) to compare with
+    a: PathBuf,
+    /// Records or captures under test
+    b: PathBuf,
+    /// Compare this metric only (repeatable), such as ops_per_s or pgpgin/ops
+    #[arg(long = "metric", value_name = "M")]
+    metrics: Vec<String>,
+    /// Show also the counters of captures that are equal
+    #[arg(long)]
+    all: bool,
+    /// Form of the result
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    format: Form,
+}
+
+/// Output form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// A table for people.
+    Table,
+    /// A table of 72 columns for a patch letter.
+    Letter,
+    /// The layout of mmtests' compare.
+    Mmtests,
+    /// One JSON document.
+    Json,
+}
+
+pub(super) fn run(args: &Args) -> Answer {
+    let found = match [capture::is_capture(&args.a)?, capture::is_capture(&args.b)?] {
+        [true, true] => {
+            let sides = [Side::load(&args.a)?, Side::load(&args.b)?];
+            capture::compare(&sides, &args.metrics, args.all)?
+        }
+        [false, false] => of_records(args)?,
+        [is_first, _] => {
+            let (captures, records) =
+                if is_first { (&args.a, &args.b) } else { (&args.b, &args.a) };
+            let (captures, records) = (captures.display(), records.display());
+            let problem = format!("{captures} holds captures, {records} records");
+            return Err(Error::Request(problem));
+        }
+    };
+    if found.is_empty() {
+        return Ok(("no counter differs\n".to_string(), 0));
+    }
+    let text = match args.format {
+        Form::Table => render::comparisons(&found),
+        Form::Letter => render::letter(&found),
+        Form::Mmtests => render::mmtests(&found),
+        Form::Json => render::json(&serde_json::json!({ "comparisons": found })),
+    };
+    Ok((text, 0))
+}
+
+fn of_records(args: &Args) -> Result<Vec<Comparison>, Error> {
+    let (a, b) = (store::load(&args.a)?, store::load(&args.b)?);
+    let metrics = match args.metrics.is_empty() {
+        true => compare::every_metric(&b),
+        false => args.metrics.clone(),
+    };
+    let found = comparisons(&a, &b, &metrics);
+    if found.is_empty() {
+        let (a, b) = (args.a.display(), args.b.display());
+        let problem = format!("{a} and {b} share no variant, seed and metric");
+        return Err(Error::Request(problem));
+    }
+    Ok(found)
+}
+
+/// Each variant with its namesake; two lone variants with each other.
+fn comparisons(a: &[Record], b: &[Record], metrics: &[String]) -> Vec<Comparison> {
+    let (left, right) = (Table::new(a), Table::new(b));
+    let lone = left.variants().len() == 1 && right.variants().len() == 1;
+    let mut found = Vec::new();
+    for point in left.points() {
+        for base in left.variants() {
+            let variant = if lone { &right.variants()[0] } else { base };
+            let cells = (left.cell(base, point), right.cell(variant, point));
+            if cells.0.is_empty() || cells.1.is_empty() {
+                continue;
+            }
+            found.extend(metrics.iter().filter_map(|m| Comparison::new(m, cells.0, cells.1)));
+        }
+    }
+    for c in &mut found {
+        c.verdict = judge::unexpected(c);
+        c.base = format!("A {}", c.base);
+        c.variant = format!("B {}", c.variant);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mglru_lab::record::example;
+
+    fn names(a: &[Record], b: &[Record]) -> Vec<String> {
+        let found = comparisons(a, b, &["ops_per_s".to_string()]);
+        found.into_iter().map(|c| format!("{} {}", c.base, c.variant)).collect()
+    }
+
+    #[test]
+    fn namesakes_are_compared_and_lone_variants_with_each_other() {
+        let before = example("before", 1, 1.0);
+        let after = example("after", 1, 1.0);
+        let both = [before.clone(), after.clone()];
+        assert_eq!(names(&both, &both), ["A before B before", "A after B after"]);
+        assert_eq!(names(&[before], &[after]), ["A before B after"]);
+    }
+}

@@ -1,0 +1,281 @@
+//! `mglru ctl`: a running pager's groups read, changed, mounted as a directory, scraped.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use super::Answer;
+use super::ask::Format;
+use mglru_error::Error;
+use mglru_lab::render;
+use mglru_live::steer::background::{self, Lifetime};
+use mglru_live::steer::sample::{self, Sample};
+use mglru_live::steer::{Choice, Running, cgroupfs, exposition, http, told, top, what_if};
+
+/// Arguments of `mglru ctl`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the pagers that run, or a pager's groups and files
+    Ls {
+        /// Group, such as / or /web; the pagers that run unless given
+        group: Option<String>,
+    },
+    /// Print a file of a group, such as memory.stat, memory.pressure or lru_gen
+    Get {
+        /// File
+        file: String,
+        /// Group
+        #[arg(default_value = "/")]
+        group: String,
+    },
+    /// Write a file of a group, such as memory.max
+    Set {
+        /// File
+        file: String,
+        /// Value: max, bytes with K, M or G, or what else the file takes
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// Group
+        #[arg(default_value = "/")]
+        group: String,
+    },
+    /// Make a group
+    Mkdir {
+        /// Group
+        group: String,
+    },
+    /// Remove a group that holds nothing
+    Rmdir {
+        /// Group
+        group: String,
+    },
+    /// Evict some memory now
+    Reclaim {
+        /// How much, bytes with K, M or G
+        size: String,
+        /// Group
+        #[arg(default_value = "/")]
+        group: String,
+    },
+    /// Tell how many major faults more memory would have spared
+    WhatIf {
+        /// Group
+        #[arg(default_value = "/")]
+        group: String,
+        /// Times the memory
+        #[arg(long, value_delimiter = ',', default_value = "1.25,1.5,2,3,4", value_parser = factor)]
+        factor: Vec<f64>,
+        /// Output form
+        #[arg(long, value_enum, default_value = "table")]
+        format: Format,
+    },
+    /// Show the groups as a directory like a cgroup's, until the program ends or ^C
+    Mount {
+        /// An empty directory
+        dir: PathBuf,
+        #[command(flatten)]
+        serving: Serving,
+    },
+    /// Serve Prometheus metrics at http://ADDRESS/metrics, until the program ends or ^C
+    Metrics {
+        /// Address and port, such as 127.0.0.1:9100
+        address: String,
+        #[command(flatten)]
+        serving: Serving,
+    },
+}
+
+#[derive(clap::Args)]
+struct Serving {
+    /// Go on in the background
+    #[arg(long)]
+    background: bool,
+    /// Say so on stdout once it serves
+    #[arg(long, hide = true)]
+    announce: bool,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|f| (1.0..=1000.0).contains(f));
+    factor.ok_or_else(|| "must be 1 to 1000".to_string())
+}
+
+pub(super) fn run(args: &Args) -> Answer {
+    if let Command::Ls { group: None } = &args.command {
+        return Ok((pagers(&args.choice)?, 0));
+    }
+    let pager = args.choice.one()?;
+    let text = match &args.command {
+        Command::Ls { group } => list(&pager, group.as_deref().unwrap_or("/"))?,
+        Command::Get { file, group } => ask(&pager, &["get", group, file])?,
+        Command::Set { file, value, group } => set(&pager, file, value, group)?,
+        Command::Mkdir { group } => ask(&pager, &["mkdir", group])?,
+        Command::Rmdir { group } => ask(&pager, &["rmdir", group])?,
+        Command::Reclaim { size, group } => ask(&pager, &["set", group, "memory.reclaim", size])?,
+        Command::WhatIf { group, factor, format } => what_if_text(&pager, group, factor, *format)?,
+        Command::Mount { dir, serving } => {
+            let dir = std::path::absolute(dir).map_err(|error| Error::io(dir, error))?;
+            serve(&pager, serving, "mount", &dir.display().to_string(), || {
+                mount(&pager, &dir, serving)
+            })?
+        }
+        Command::Metrics { address, serving } => {
+            serve(&pager, serving, "metrics", address, || metrics(&pager, address, serving))?
+        }
+    };
+    Ok((text, 0))
+}
+
+/// A request that is no more than that: what, the group, and the rest. A refusal names the group.
+fn ask(pager: &Running, fields: &[&str]) -> Result<String, Error> {
+    pager.call()?.ask(fields).map_err(|error| told(fields[1], &error))
+}
+
+/// Writes a file. A limit that was not reached is set all the same, as in the kernel: that is said.
+fn set(pager: &Running, file: &str, value: &str, group: &str) -> Result<String, Error> {
+    let answer = ask(pager, &["set", group, file, value])?;
+    if ["memory.max", "memory.high"].contains(&file) {
+        let get = |file| ask(pager, &["get", group, file]).map(|text| text.trim().parse::<u64>());
+        if let (Ok(limit), Ok(current)) = (get(file)?, get("memory.current")?)
+            && current > limit
+        {
+            eprintln!("mglru: {group}: {file} is {limit}, but {current} bytes are still in use");
+        }
+    }
+    Ok(answer)
+}
+
+fn pagers(choice: &Choice) -> Result<String, Error> {
+    let running = match choice.is_named() {
+        true => vec![choice.one()?],
+        false => mglru_live::steer::running(),
+    };
+    let mut rows = Vec::new();
+    for pager in &running {
+        let sample = Sample::read(&mut pager.call()?, "/").map_err(|e| told(&pager.socket, &e))?;
+        let pid = pager.pid.map_or_else(String::new, |pid| pid.to_string());
+        let max = sample.max.map_or_else(|| "max".into(), top::bytes);
+        let socket = pager.socket.display().to_string();
+        rows.push(vec![pid, pager.name.clone(), top::bytes(sample.current), max, socket]);
+    }
+    Ok(render::plain(&["pid", "program", "current", "max", "socket"], rows))
+}
+
+fn list(pager: &Running, group: &str) -> Result<String, Error> {
+    let children = pager.call()?.children(group).map_err(|error| told(group, &error))?;
+    let names = children.iter().map(|child| format!("{child}/\n"));
+    let files = mglru_pager::files().iter().filter(|file| file.is_in(group));
+    Ok(names.chain(files.map(|file| format!("{}\n", file.name))).collect())
+}
+
+fn what_if_text(
+    pager: &Running,
+    group: &str,
+    factors: &[f64],
+    format: Format,
+) -> Result<String, Error> {
+    let text = ask(pager, &["get", group, "mglru.distances"])?;
+    let distances = sample::distances(&text);
+    let savings: Vec<_> = factors.iter().map(|&f| what_if::saving(&distances, f)).collect();
+    if format == Format::Json {
+        return Ok(render::json(&savings));
+    }
+    let cells = |saving: &what_if::Saving| {
+        let what_if::Saving { factor, more_bytes, spared, percent } = saving;
+        vec![
+            format!("{factor}×"),
+            top::bytes(*more_bytes),
+            spared.to_string(),
+            format!("{percent:.1} %"),
+        ]
+    };
+    let table = render::plain(
+        &["memory", "more by", "major faults spared", "of all"],
+        savings.iter().map(cells),
+    );
+    Ok(format!(
+        "{group}: {} in memory, {} major faults so far\n{table}{METHOD}",
+        top::bytes(distances.resident),
+        distances.major
+    ))
+}
+
+const METHOD: &str = "\
+Told from refault distances: how many pages that are away were evicted after a page that came back.
+Assumes that pages leave in the order of their last use (the stack property of LRU), that pages get
+the same share of the memory as now, and that the program would have done the same.
+";
+
+/// In the background, or here.
+fn serve(
+    pager: &Running,
+    serving: &Serving,
+    command: &str,
+    what: &str,
+    here: impl FnOnce() -> Result<(), Error>,
+) -> Result<String, Error> {
+    if !serving.background {
+        return here().map(|()| String::new());
+    }
+    let which = match pager.pid {
+        Some(pid) => ["--pid".to_string(), pid.to_string()],
+        None => ["--socket".to_string(), pager.socket.display().to_string()],
+    };
+    let head = ["ctl".to_string()].into_iter().chain(which);
+    let tail = [command, what, "--announce"].map(str::to_string);
+    background::start(&head.chain(tail).collect::<Vec<_>>())?;
+    Ok(String::new())
+}
+
+/// Finds the process of a pager: named, or asked of the pager itself.
+fn lifetime(pager: &Running) -> Result<Lifetime, Error> {
+    if let Some(pid) = pager.pid {
+        return Lifetime::of(pid);
+    }
+    let text = ask(pager, &["get", "/", "cgroup.procs"])?;
+    let bad = || Error::Request(format!("{}: no process", pager.socket.display()));
+    Lifetime::of(text.trim().parse().map_err(|_| bad())?)
+}
+
+fn mount(pager: &Running, dir: &std::path::Path, serving: &Serving) -> Result<(), Error> {
+    let lifetime = lifetime(pager)?;
+    let failed = |error| Error::io(dir, error);
+    let mut mounted = cgroupfs::mount(pager.socket.clone(), dir).map_err(failed)?;
+    let unmounter = std::sync::Arc::new(std::sync::Mutex::new(mounted.unmount_callable()));
+    lifetime.on_end(move || {
+        // Somebody else may have unmounted it.
+        let _ = unmounter.lock().map(|mut unmounter| unmounter.unmount());
+    })?;
+    if serving.announce {
+        background::announce();
+    }
+    mounted.run().map_err(failed)
+}
+
+fn metrics(pager: &Running, address: &str, serving: &Serving) -> Result<(), Error> {
+    let lifetime = lifetime(pager)?;
+    let failed = |error| Error::Request(format!("{address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let at = listener.local_addr().map_err(failed)?;
+    if !at.ip().to_canonical().is_loopback() {
+        eprintln!("mglru: metrics are served to other hosts at http://{at}/metrics");
+    }
+    lifetime.on_end(|| std::process::exit(0))?;
+    if serving.announce {
+        background::announce();
+    }
+    let page = || {
+        let mut client = pager.call().map_err(|error| error.to_string())?;
+        let samples = Sample::read_all(&mut client, "/").map_err(|error| error.to_string())?;
+        Ok(exposition::exposition(&samples))
+    };
+    http::serve(&listener, exposition::CONTENT_TYPE, page);
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `mglru exec`: an unmodified program whose file mappings and heap stay within a budget.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+
+use mglru_pager::launch::{Launch, malloc, swap_room};
+use mglru_pager::{FaultEngine, ForkPolicy};
+use mglru_sim::spec::Size;
+
+use super::Answer;
+use mglru_error::Error;
+use mglru_live::steer;
+
+/// Arguments of `mglru exec`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Budget of all managed mappings, the pager's own memory included
+    #[arg(long = "memory.max", alias = "memory-max", value_name = "SIZE")]
+    max: Option<Size>,
+    /// From here on pages are reclaimed in the background
+    #[arg(long = "memory.high", alias = "memory-high", value_name = "SIZE")]
+    high: Option<Size>,
+    /// Shorter mappings are left to the kernel
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+    least: Size,
+    /// Says when a forked child gets its memory: pages that it touches, for as long as its parent
+    /// lives, or all at once
+    #[arg(long, value_name = "POLICY", default_value = "serve")]
+    fork: Fork,
+    /// Leaves private anonymous memory (the malloc heap) to the kernel
+    #[arg(long)]
+    no_heap: bool,
+    /// Manages shared mappings of files too. Other processes and forked children then see stores
+    /// when they are written back, not at once, and what was stored since is lost if the program
+    /// is killed by SIGKILL; without this such mappings stay with the kernel
+    #[arg(long)]
+    manage_shared_files: bool,
+    /// Chooses the thread that serves faults of file mappings: threads beside the program, or the
+    /// thread that faults, by SIGBUS: cheaper, for programs that give the kernel what they map by
+    /// the C library's reads, writes, sends, receives, fread and fwrite alone (what else is given
+    /// it, by io_uring for one, gets EFAULT where a page is not there)
+    #[arg(long, value_name = "ENGINE", default_value = "thread")]
+    faults: Faults,
+    /// Ends the program, and all processes below it, with status 2 and one line as soon as memory
+    /// outside of the budget is found: more than 6 MiB (`mglru ctl get memory.unmanaged` tells
+    /// how much and why; mapped files do not count). It looks 20 times a second
+    #[arg(long)]
+    strict: bool,
+    /// Swap file for the heap, behind a quarter of the budget of compressed memory [default: 4GiB,
+    /// or seven eighths of what there is room for]
+    #[arg(long, value_name = "SIZE")]
+    swap: Option<Size>,
+    /// Where the swap file is made
+    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    swap_dir: PathBuf,
+    /// Shows the pager's groups as a directory like a cgroup's at this empty one
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
+    /// Serves Prometheus metrics at http://ADDRESS/metrics
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
+    /// The program
+    program: String,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Fork {
+    Serve,
+    Copy,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Faults {
+    Thread,
+    Sigbus,
+}
+
+/// Warns of the losses of a program whose shared mappings of files are managed.
+const SHARED_FILES: &str = "shared mappings of files are managed: other processes see stores when \
+     they are written back, forked children see the file as it was and read-only, and SIGKILL \
+     loses what was stored since the last write-back";
+
+impl Args {
+    fn launch(&self) -> Result<Launch, Error> {
+        let limit = |size: Option<Size>| size.filter(|&size| size != Size::MAX).map(|Size(n)| n);
+        let fork = match self.fork {
+            Fork::Serve => ForkPolicy::Serve,
+            Fork::Copy => ForkPolicy::Copy,
+        };
+        let faults = match self.faults {
+            Faults::Thread => FaultEngine::Thread,
+            Faults::Sigbus => FaultEngine::Sigbus,
+        };
+        Ok(Launch {
+            library: mglru_carried::library()?,
+            memory_max: limit(self.max),
+            memory_high: limit(self.high),
+            least: Some(self.least.0),
+            heap: Some(fork)
+                .filter(|_| !self.no_heap && (self.max.is_some() || self.high.is_some())),
+            faults,
+            shared_files: self.manage_shared_files,
+            swap: Some(self.swap()),
+            swap_dir: Some(self.swap_dir.clone()),
+            control: Some(steer::prefix()),
+            strict: self.strict,
+        })
+    }
+
+    /// The size of the swap file, bytes. A host with little room runs the program all the same,
+    /// unless a size was asked for.
+    fn swap(&self) -> u64 {
+        const SWAP: u64 = 4 << 30;
+        if let Some(Size(bytes)) = self.swap {
+            return bytes;
+        }
+        // The check of the folder says what is wrong with it.
+        let room = swap_room(&self.swap_dir).map_or(SWAP, |room| room - room / 8);
+        let bytes = SWAP.min(room) & !4095;
+        if bytes < SWAP {
+            let (folder, mib) = (self.swap_dir.display(), bytes >> 20);
+            eprintln!("mglru exec: the swap file has {mib} MiB: no room for 4 GiB in {folder}");
+        }
+        bytes
+    }
+
+    /// Lists the services to start, as commands of `mglru ctl`.
+    fn services(&self) -> Vec<[String; 2]> {
+        let mount = self.mount.as_ref().map(|dir| ["mount".into(), dir.display().to_string()]);
+        let metrics = self.metrics.as_ref().map(|address| ["metrics".into(), address.clone()]);
+        mount.into_iter().chain(metrics).collect()
+    }
+}
+
+/// Starts them: processes outside of the program, which has this process's number.
+fn serve(services: &[[String; 2]]) -> Result<(), Error> {
+    let pid = std::process::id().to_string();
+    for [command, what] in services {
+        let args = ["ctl", "--pid", &pid, command, what, "--background"];
+        let failed = |error| Error::Request(format!("`mglru ctl {command}`: {error}"));
+        let program = std::env::current_exe().map_err(failed)?;
+        let status = std::process::Command::new(program).args(args).status().map_err(failed)?;
+        if !status.success() {
+            return Err(Error::Request(format!("{command} {what}: not served")));
+        }
+    }
+    Ok(())
+}
+
+/// Becomes the program; comes back only if that fails.
+pub(super) fn run(args: &Args) -> Answer {
+    let launch = args.launch()?;
+    let services = args.services();
+    if launch.heap.is_some() && malloc().is_none() {
+        eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
+    }
+    if launch.shared_files {
+        eprintln!("mglru exec: {SHARED_FILES}");
+    }
+    let command = launch.command(&args.program);
+    let mut command = command.map_err(|e| Error::Request(e.to_string()))?;
+    serve(&services)?;
+    let failed = command.args(&args.args).exec();
+    Err(Error::Request(format!("`{}`: {failed}", args.program)))
+}

@@ -1,0 +1,202 @@
+//! `mglru run`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use mglru_guest::order::Until;
+
+use super::ask::{self, Skin};
+use super::{Answer, Asked, Format, run_all, until};
+use mglru_error::Error;
+use mglru_lab::record::Record;
+use mglru_lab::render::{self, Beside};
+use mglru_lab::report::Report;
+use mglru_lab::runner::{self, Progress};
+use mglru_lab::samples::Series;
+use mglru_lab::sides::Sides;
+use mglru_lab::spec::{Experiment, run_id};
+use mglru_lab::store::{self, Found, Store};
+
+/// File of a run's folder that holds the command that repeats it.
+const COMMAND: &str = "command";
+
+const EXAMPLES: &str = "\
+Examples:
+  mglru run quickstart
+  mglru run mongodb --scale 1/64 --seeds 6 --jobs 4
+  mglru run fio-zipf --variant before --variant before+p10 --set machine.cpus=16
+  mglru run quickstart --set 'workload.theta=[0.8, 0.9, 0.99]' --out sweep
+  mglru run trace --set workload.path=t.lis.zst --set workload.cache=1%
+  mglru run my-plan.toml --format json
+  mglru run check-scan --kernel 7.2 --until mm_vmscan_memcg_reclaim_begin
+  mglru run check-scan --kernel 7.2 --variant k6.12 --until 64183 --gdb     then a debugger
+  mglru run all                         every published experiment in brief, on one page
+
+Finished runs are kept in the folder; the same command again runs only what is missing.";
+
+/// Arguments of `mglru run`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    output: Output,
+    /// End booted runs at a moment and keep what the kernel tells then in files, in place of
+    /// records: after so many accesses of the first process (64000), so long after the work began
+    /// (1.5s, 200ms), or after the access in which a trace event of this name first happens
+    /// (mm_vmscan_direct_reclaim_begin, mark_victim: an OOM kill). The way there is the same
+    /// each time (virtual time only)
+    #[arg(long, value_name = "ACCESSES|TIME|EVENT", value_parser = until::parse)]
+    until: Option<Until>,
+    /// Let the run stand still at the moment of --until and wait for a debugger at QEMU's gdb stub,
+    /// at this port of 127.0.0.1 or any; the line to type is printed. The work goes on when the
+    /// debugger says so, the machine ends when it leaves. Up to the moment the run is the same as
+    /// without
+    #[arg(
+        long,
+        value_name = "PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0",
+        requires = "until"
+    )]
+    gdb: Option<u16>,
+}
+
+/// How to run and where results go.
+#[derive(clap::Args)]
+pub(super) struct Output {
+    /// Runs at a time [default: one per CPU in the simulated machine, else one]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
+    jobs: Option<u16>,
+    /// Form of the result on stdout
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(super) format: Format,
+    /// Form of the table
+    #[arg(long, value_enum, value_name = "SKIN")]
+    pub(super) skin: Option<Skin>,
+    /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Answer {
+    if let Some(until) = &args.until {
+        return until::execute(&args.asked, &args.output, until, args.gdb);
+    }
+    match args.asked.plan.as_str() {
+        "all" => run_all::execute(&args.asked, &args.output),
+        _ => execute(&args.asked, &args.output),
+    }
+}
+
+/// Runs what is missing, writes records and report, says what came of it.
+pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
+    if output.skin.is_some() && output.format != Format::Table {
+        return Err(ask::skin_of_no_table());
+    }
+    let experiments = asked.experiments()?;
+    if experiments.len() > 1 {
+        return several(asked, output, &experiments);
+    }
+    let experiment = &experiments[0];
+    let dir = output.out.clone().unwrap_or_else(|| default_dir(experiment));
+    std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
+    store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat()))?;
+    let report = report(experiment, &dir, output)?;
+    let text = match output.format {
+        Format::Json => render::json(&report),
+        Format::Html => page(&dir, &report)?,
+        Format::Table => {
+            let table = ask::table(&report, output.skin);
+            format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
+        }
+    };
+    Ok((text, report.exit_status()))
+}
+
+/// Each backend in a folder of its own, then all of them side by side.
+fn several(asked: &Asked, output: &Output, experiments: &[Experiment]) -> Answer {
+    if output.format == Format::Html {
+        let problem = "several backends are set side by side as table or json";
+        return Err(Error::Request(format!("--format html: {problem}")));
+    }
+    let folder = |experiment: &Experiment| match &output.out {
+        Some(out) => out.join(experiment.backend),
+        None => default_dir(experiment),
+    };
+    let one = |experiment: &Experiment| report(experiment, &folder(experiment), output);
+    let reports = experiments.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let sides = Sides::new(&experiments[0].plan, &reports);
+    let text = match output.format {
+        Format::Json => render::json(&sides),
+        _ => {
+            let dirs = experiments.iter().map(|e| format!("records: {}\n", folder(e).display()));
+            let dirs: String = dirs.collect();
+            format!("{}{dirs}repeat: {}\n", render::sides(&sides), asked.repeat())
+        }
+    };
+    Ok((text, sides.exit_status()))
+}
+
+/// Runs what is missing of an experiment into its folder.
+pub(super) fn report(
+    experiment: &Experiment,
+    dir: &Path,
+    output: &Output,
+) -> Result<Report, Error> {
+    let (mut store, found) = Store::open(dir, experiment)?;
+    tell(&found);
+    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
+    let jobs = output.jobs.map_or(experiment.default_jobs, usize::from);
+    let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
+    let mut report = Report::new(&experiment.plan, experiment.backend, records);
+    // Records of an earlier run may not say it.
+    report.notes.clone_from(&experiment.notes);
+    store::replace(&dir.join("report.html"), &page(dir, &report)?)?;
+    Ok(report)
+}
+
+/// Draws the page of a folder's report, with what lies in the folder besides.
+pub(super) fn page(dir: &Path, report: &Report) -> Result<String, Error> {
+    let text = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default();
+    let kept = |record: &Record| {
+        let id = run_id(&record.plan_hash, &record.variant, record.seed, record.point());
+        Series::read(&dir.join("runs").join(id))
+    };
+    let series = report.records.iter().map(kept).collect::<Result<_, _>>()?;
+    let (plan, command) = (text("plan.toml"), text(COMMAND));
+    Ok(render::html(report, &Beside { series, plan, command }))
+}
+
+pub(super) fn default_dir(experiment: &Experiment) -> PathBuf {
+    PathBuf::from("mglru-runs").join(format!("{}-{}", experiment.plan.name, experiment.hash))
+}
+
+/// Tells people which earlier runs were kept; this is not part of the result.
+pub(super) fn tell(found: &Found) {
+    let facts = [
+        (found.kept, "records kept from earlier runs"),
+        (found.torn, "torn lines dropped, their runs are repeated"),
+        (found.other, "records of another plan or version moved to records.other.jsonl"),
+    ];
+    for (count, fact) in facts.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(std::io::stderr(), "mglru: {count} {fact}");
+    }
+}
+
+/// The report of a folder written by `mglru run`.
+pub(super) fn stored(dir: &Path) -> Result<Report, Error> {
+    let records = store::load(dir)?;
+    let file = dir.join("plan.toml");
+    let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
+    let plan = mglru_lab::plan::Plan::parse(&file.display().to_string(), &text, &[])?;
+    let backend = records[0].backend.clone();
+    Ok(Report::new(&plan, &backend, records))
+}

@@ -1,0 +1,125 @@
+//! `mglru trace convert`, `import` and `anonymize`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use mglru_workload::trace::{Columns, Delimiter, Format as TraceFormat, Source, TimeScale, View};
+
+use mglru_error::Error;
+use mglru_traces::tools::{self, Made, Output};
+
+pub(super) const CONVERT: &str = "\
+Examples:
+  mglru trace convert t.lis.zst t.mtr          compact: a byte or two a request
+  mglru trace convert t.mtr t.csv              text: op,page";
+
+pub(super) const IMPORT: &str = "\
+Examples:
+  mglru trace import hm_0.csv.gz hm_0.mtr --from msr
+  blkparse -i sda | mglru trace import - sda.mtr --from blkparse
+  mglru trace import t.txt t.mtr --columns time=1,op=2,offset=4,size=5 --delimiter ';'
+
+Columns: one of offset (bytes), lbn (sectors of 512 bytes), page, key (text or a number); size
+(bytes), sectors or pages; time, op, space, count. Numbers count from 1, names are those of the
+header, 2+3 takes both, ? behind may be absent.";
+
+pub(super) const ANONYMIZE: &str = "\
+Blocks of 1024 pages change places under a key that is drawn and forgotten, times are rounded down
+to seconds, names are left out. Miss-ratio curves stay as they are.";
+
+#[derive(clap::Args)]
+pub(crate) struct ConvertArgs {
+    /// Trace file, plain or compressed; - is standard input
+    from: PathBuf,
+    /// File to write: text if it ends in .csv, else compact
+    to: PathBuf,
+    /// Format of the trace [default: told from its name or content]
+    #[arg(long)]
+    trace_format: Option<TraceFormat>,
+    /// Count every page of a request by itself, as a page cache does
+    #[arg(long)]
+    pages: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ImportArgs {
+    /// Recording, plain or compressed; - is standard input
+    file: PathBuf,
+    /// Compact trace to write
+    to: PathBuf,
+    /// What recorded it, or which published trace it is
+    #[arg(long, value_name = "NAME", required_unless_present = "columns")]
+    from: Option<Source>,
+    /// Which column says what, such as time=1,op=2,offset=4,size=5
+    #[arg(long, conflicts_with = "from")]
+    columns: Option<Columns>,
+    /// Between columns: a character, tab or blanks
+    #[arg(long, default_value = ",", conflicts_with = "from")]
+    delimiter: Delimiter,
+    /// The first line is a header
+    #[arg(long, conflicts_with = "from")]
+    header: bool,
+    /// Unit of the times: ns, 100ns, us, ms or s
+    #[arg(long, default_value = "s", value_name = "UNIT", conflicts_with = "from")]
+    time_unit: TimeScale,
+    /// Lay objects out in pages by their size, where there are keys
+    #[arg(long)]
+    pages: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct AnonymizeArgs {
+    /// Compact trace
+    from: PathBuf,
+    /// Compact trace to write
+    to: PathBuf,
+}
+
+fn input(path: &Path) -> &Path {
+    if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
+}
+
+impl ConvertArgs {
+    pub(super) fn run(&self) -> Result<String, Error> {
+        let is_csv = self.to.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
+        let view = if self.pages { View::Pages } else { View::Requests };
+        let out = Output::new(&self.to)?;
+        let from = input(&self.from);
+        let made = tools::convert(from, self.trace_format, view, is_csv, out)?;
+        Ok(told(&made))
+    }
+}
+
+impl ImportArgs {
+    pub(super) fn run(&self) -> Result<String, Error> {
+        let named = self.from.clone().map(|source| match self.pages {
+            true => source.with_pages(),
+            false => source,
+        });
+        let described = |columns: &Columns| {
+            let (header, scale) = (self.header, self.time_unit);
+            Source::table(columns.clone(), self.delimiter, header, scale, self.pages)
+        };
+        let source = named.or_else(|| self.columns.as_ref().map(described));
+        let source = source.expect("one of the two options is required");
+        let made = tools::import(input(&self.file), &source, Output::new(&self.to)?)?;
+        Ok(told(&made))
+    }
+}
+
+impl AnonymizeArgs {
+    pub(super) fn run(&self) -> Result<String, Error> {
+        let mut key = [0; 32];
+        let drawn = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
+        drawn.map_err(|e| Error::Request(format!("/dev/urandom: {e}")))?;
+        let made = tools::anonymize(&self.from, key, Output::new(&self.to)?)?;
+        Ok(told(&made))
+    }
+}
+
+fn told(made: &Made) -> String {
+    let Made { file, events, bytes } = made;
+    let each = *bytes as f64 / (*events).max(1) as f64;
+    format!("{}: {events} events, {bytes} bytes, {each:.2} an event\n", file.display())
+}

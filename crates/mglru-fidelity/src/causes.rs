@@ -1,0 +1,158 @@
+//! Why the model is off where it is, as data beside the code: each cause was found by an
+//! experiment that is named.
+
+use mglru_lab::backend::kernel::version;
+
+/// Why some jobs are off.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// Names the versions it was found on: those that begin so.
+    pub kernel: &'static str,
+    /// Jobs it is about: those whose name begins so.
+    pub jobs: &'static [&'static str],
+    /// With the multi-gen LRU on, off, or both.
+    pub mglru: Option<bool>,
+    /// The cause.
+    pub says: &'static str,
+}
+
+/// The first that fits counts.
+pub const CAUSES: &[Cause] = &[
+    Cause {
+        kernel: "6.12",
+        jobs: &[
+            "4scan.pread",
+            "6mix.mmap_a12288_f24576_sw150",
+            "6mix.mmap_a12288_f24576_sw200",
+            "6mix.pread",
+        ],
+        mglru: Some(false),
+        says: "when the kernel sums up its statistics within the job is not recorded, and the \
+               classic LRU decides by the last sum. With `stat_flush_ms` 1800, 2000 and 2200 the \
+               model gives 5245, 2698 and 5245 refaults for `4scan.pread_uni_alone` seed 1, 4785, \
+               6001 and 1664 for seed 2 (kernel 139 and 6497), and 20.0, 24.1 and 20.7 thousand \
+               anon refaults for `6mix.mmap … sw200` (kernel 18.8 thousand)",
+    },
+    Cause {
+        kernel: "6.12",
+        jobs: &["6mix.mmap_a12288_f24576_sw60", "6mix.mmap_a12288_f24576_sw1_"],
+        mglru: Some(false),
+        says: "unexplained: swappiness weighs less in the kernel than in the model (1 swaps more, \
+               60 less), whatever the period of the statistics (1800 to 2200 ms tried)",
+    },
+    Cause {
+        kernel: "6.12",
+        jobs: &["3loop.mmap_n16384"],
+        mglru: Some(true),
+        says: "the loop is 70 pages longer than what fits: with three pages more in the group the \
+               error is −16 % instead of −27 %, and the kernel's own repetitions differ by 5 %",
+    },
+    Cause {
+        kernel: "6.12",
+        jobs: &["4scan.mmap_uni"],
+        mglru: None,
+        says: "the kernel itself has two outcomes (seeds 1 and 2 differ by a third, which no \
+               difference of two uniform sequences explains); the model has the larger one with \
+               the multi-gen LRU on. What tips the kernel is unexplained",
+    },
+    Cause {
+        kernel: "6.12",
+        jobs: &["10dbg.memory_reclaim_sw"],
+        mglru: Some(true),
+        says: "by the tables of generations: in the request with swappiness 200 both find 6144 \
+               anonymous pages young, age, and come to the last 2048. The kernel's walk has \
+               moved those to the same generation as the others, though no look-around had \
+               come to their page tables; the model's Bloom filter passes these over, and they \
+               end one generation younger (14 % of the pages elsewhere, same windows)",
+    },
+    Cause {
+        kernel: "7",
+        jobs: &["3loop.mmap_n16384", "3loop.pread_n16384"],
+        mglru: Some(true),
+        says: "the loop is within 100 pages of what fits, and kernel memory of the group decides \
+               whether it does",
+    },
+    Cause {
+        kernel: "7.2",
+        jobs: &["3loop.mmap", "4scan.mmap"],
+        mglru: Some(true),
+        says: "the model also frees the last nodes of shadows, fewer than a batch of 128, which by \
+               the rule takes a priority of 2 or less; the kernel does not come to it. What makes \
+               the model go so low is unexplained; reads agree",
+    },
+    Cause {
+        kernel: "7",
+        jobs: &["2pread.z1.2", "4scan.pread", "6mix"],
+        mglru: Some(false),
+        says: "the classic LRU decides by statistics as of their last sum, and when that was is \
+               not recorded: the kernel's own versions, whose rules are the same, differ as much",
+    },
+];
+
+/// Rules of the kernel that the comparison taught the model, each with what it does to the error.
+pub const RULES: &[&str] = &[
+    "Look-around marks neighbours that are isolated themselves, and reclaim keeps those (spec \
+     §3.4, K612): without it refaults of mapped and anonymous memory were 2 to 45 % off.",
+    "Heuristics of the classic LRU (inactive too low, refaults seen, room for a refault, fading of \
+     costs) read the group's statistics as of the last flush, up to two seconds ago, or as \
+     somebody read `memory.stat`; the \
+     specification does not say so. Without it a third of the classic jobs was off by more than \
+     20 %, some by a factor of 40.",
+    "Whether the next walk comes back to a page table is decided by its young entries among all \
+     its entries, empty ones included (spec §4.3 has it by the cache line). Counting only what was \
+     mapped, walks of a file larger than memory harvested what reclaim itself should have met: \
+     activations of `6mix.mmap` were 11 % off (median; then 1.2 %), in a group full of memory that \
+     cannot be swapped 1,558 in place of 26,933.",
+    "Pages that reclaim puts on the active list push those that are away further, as evictions do \
+     (spec §K72.14): without it activated refaults of `1mmap` with the classic LRU were 23 % off, \
+     with it 4 %.",
+    "A write to a page that is not cached is no refault, even where a shadow stands: half of the \
+     refaults of `5rw.pread` with 50 % writes. The specification does not say so.",
+    "A task that keeps its processor is switched in again by the kernel's own threads: a walk of \
+     page tables finds that its address space ran. Without it aging harvests nothing after the \
+     first pass.",
+    "The debug interface refuses a fifth generation unless forced (ERANGE in the records).",
+    "The tree nodes above the lowest ones, and three pages of the process's own slab objects, are \
+     charged to the group.",
+];
+
+/// Why outcomes of programs are off where they are.
+pub const PROGRAMS: &[&str] = &[
+    "refaults of shared memory under reclaim of the root (`shmem_root`): the kernel has \
+     fewer, up to half, where reclaim of the parent gives as many as the model. Reclaim of \
+     the root also shrinks nodes of shadows that belong to no group, and those of the swap \
+     cache do. Inferred from these two targets; not modelled.",
+    "`9mixoom`: the measuring guest was cut off after 100 s; a round took it 3 to 20 s, in \
+     which readers pass over the file many times. The model's rounds take a tenth of that, so \
+     that fewer pages come back in one. Kills are the same: none.",
+    "`8dd`: pgsteal is 900 to 1,300 pages below the kernel's, the group's memory that is \
+     neither cached nor the writer's: the record's `end.kernel` has 4 MB of slab for 128 MiB \
+     written, heads of ext4's buffers above all. The model charges none.",
+    "`scanned per page stolen` with the multi-gen LRU on is 9 % above the kernel's at 3,000 \
+     accesses a second and 3 % off at 300; unexplained.",
+];
+
+/// Tells what is known of a job's error on a version.
+pub fn cause(version: &str, job: &str, mglru: bool) -> &'static str {
+    let fits = |c: &&Cause| {
+        let kernel = version::is_of(version, c.kernel);
+        kernel
+            && c.jobs.iter().any(|name| job.starts_with(name))
+            && c.mglru.is_none_or(|m| m == mglru)
+    };
+    CAUSES.iter().find(fits).map_or("unexplained", |c| c.says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_says_so() {
+        assert_eq!(cause("6.12.117", "1mmap.x", true), "unexplained");
+        assert!(cause("6.12.117", "6mix.pread_x", false).starts_with("when the kernel sums up"));
+        assert_eq!(cause("6.12.117", "6mix.pread_x", true), "unexplained");
+        assert!(cause("7.1.13", "6mix.pread_x", false).starts_with("the classic LRU decides"));
+        assert_eq!(cause("7.1.13", "6anon.x", false), "unexplained");
+    }
+}

@@ -1,7 +1,0 @@
-//! The `mglru` program.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    mglru_lab::cli::main(std::env::args_os())
-}

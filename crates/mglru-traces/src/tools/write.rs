@@ -1,0 +1,233 @@
+//! Traces that are written: converted, imported, anonymized. A file is there whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use mglru_workload::trace::{
+    Anonymizer, Event, EventReader, EventWriter, Format, Head, Importer, Operation, Request,
+    Source, TraceFile, TraceReader, View,
+};
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use mglru_error::Error;
+
+/// Log2 of the bytes of a page of a trace by pages.
+const PAGE_SHIFT: u8 = 12;
+/// Most requests that become one event.
+const RUN_MAX: u64 = 254;
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Made {
+    /// The file.
+    pub file: PathBuf,
+    /// Events in it; lines of text.
+    pub events: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Where a trace is written to.
+pub struct Output<'a> {
+    path: &'a Path,
+    file: NamedTempFile,
+}
+
+impl<'a> Output<'a> {
+    /// Makes a file beside the place of the one that is to be.
+    ///
+    /// # Errors
+    /// The folder cannot be written to.
+    pub fn new(path: &'a Path) -> Result<Self, Error> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|e| failed(path, &e))?;
+        Ok(Output { path, file })
+    }
+
+    /// A second handle of the file, to write through.
+    fn handle(&self) -> Result<BufWriter<File>, Error> {
+        self.file.reopen().map(BufWriter::new).map_err(|e| failed(self.path, &e))
+    }
+
+    /// Puts the file in its place.
+    fn keep(self, events: u64) -> Result<Made, Error> {
+        let bytes = self.file.as_file().metadata().map_err(|e| failed(self.path, &e))?.len();
+        self.file.persist(self.path).map_err(|e| failed(self.path, &e.error))?;
+        Ok(Made { file: self.path.to_path_buf(), events, bytes })
+    }
+
+    /// Writes compact events as they are found, and keeps the file.
+    fn compact(
+        self,
+        head: Head,
+        mut fill: impl FnMut(&mut Sink) -> Result<(), Error>,
+    ) -> Result<Made, Error> {
+        let mut sink = Sink {
+            writer: EventWriter::new(self.handle()?, head).map_err(|e| failed(self.path, &e))?,
+            path: self.path,
+        };
+        fill(&mut sink)?;
+        let writer = sink.writer;
+        let events = writer.events();
+        writer.finish().map(drop).map_err(|e| failed(self.path, &e))?;
+        self.keep(events)
+    }
+}
+
+/// A compact trace that is being written.
+struct Sink<'a> {
+    writer: EventWriter<BufWriter<File>>,
+    path: &'a Path,
+}
+
+impl Sink<'_> {
+    fn event(&mut self, event: &Event) -> Result<(), Error> {
+        self.writer.event(event).map_err(|e| failed(self.path, &e))
+    }
+
+    fn names(&mut self, names: Vec<(u32, String)>) -> Result<(), Error> {
+        let name = |(space, name): (u32, String)| self.writer.name(space, &name);
+        names.into_iter().try_for_each(name).map_err(|e| failed(self.path, &e))
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::Request(format!("{}: {error}", path.display()))
+}
+
+/// Writes the requests of a trace as a compact one, or as text: CSV with the columns `op` and
+/// `page`. A compact trace keeps its times and spaces where it becomes another one.
+///
+/// # Errors
+/// The trace cannot be read, or the file not be written.
+pub fn convert(
+    from: &Path,
+    format: Option<Format>,
+    view: View,
+    text: bool,
+    out: Output,
+) -> Result<Made, Error> {
+    let file = TraceFile::open(from)?;
+    let mut reader = file.reader(format, view)?;
+    if text {
+        return as_text(&mut reader, out);
+    }
+    if reader.format() == Format::Compact {
+        return again(from, None, out);
+    }
+    let page_shift = if view == View::Pages { PAGE_SHIFT } else { 0 };
+    let head = Head { page_shift, ..Head::default() };
+    out.compact(head, |sink| {
+        let (mut block, mut run) = (Vec::new(), None);
+        while reader.read_block(&mut block)? {
+            for request in &block {
+                joined(&mut run, request).map_or(Ok(()), |event| sink.event(&event))?;
+            }
+        }
+        match run {
+            Some(event) => sink.event(&event),
+            None => Err(reader.no_requests().into()),
+        }
+    })
+}
+
+/// Adds a request to the run at hand, or begins another one and returns what is complete.
+fn joined(run: &mut Option<Event>, request: &Request) -> Option<Event> {
+    let operation = if request.write { Operation::Write } else { Operation::Read };
+    let goes_on = |event: &&mut Event| {
+        event.operation == operation
+            && event.nr < RUN_MAX
+            && event.page.checked_add(event.nr) == Some(request.page)
+    };
+    if let Some(event) = run.as_mut().filter(goes_on) {
+        event.nr += 1;
+        return None;
+    }
+    run.replace(Event { operation, page: request.page, nr: 1, ..Event::default() })
+}
+
+fn as_text(reader: &mut TraceReader, out: Output) -> Result<Made, Error> {
+    let mut lines = out.handle()?;
+    let (mut block, mut nr) = (Vec::new(), 0);
+    let mut write = || -> Result<u64, Error> {
+        let put = |line: io::Result<()>| line.map_err(|e| failed(out.path, &e));
+        put(writeln!(lines, "op,page"))?;
+        while reader.read_block(&mut block)? {
+            for request in &block {
+                let operation = if request.write { 'w' } else { 'r' };
+                put(writeln!(lines, "{operation},{}", request.page))?;
+            }
+            nr += block.len() as u64;
+        }
+        put(lines.flush())?;
+        Ok(nr)
+    };
+    match write()? {
+        0 => Err(reader.no_requests().into()),
+        nr => out.keep(nr),
+    }
+}
+
+/// Writes a compact trace again, under a permutation if there is one.
+fn again(from: &Path, key: Option<[u8; 32]>, out: Output) -> Result<Made, Error> {
+    let mut reader = EventReader::open(from)?;
+    let head = reader.head();
+    let mut anonymizer = key.map(|key| Anonymizer::new(key, head));
+    out.compact(head, |sink| {
+        let (mut events, mut known) = (Vec::new(), Vec::new());
+        while let Some(event) = reader.event()? {
+            events.clear();
+            match &mut anonymizer {
+                Some(anonymizer) => anonymizer.event(&event, &mut events),
+                None => {
+                    let names = reader.names()?;
+                    if names != known {
+                        sink.names(names.clone())?;
+                        known = names;
+                    }
+                    events.push(event);
+                }
+            }
+            events.iter().try_for_each(|event| sink.event(event))?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes a compact trace with other page numbers, coarse times and no names. The key decides
+/// which.
+///
+/// # Errors
+/// The trace is no compact one, cannot be read, or the file not be written.
+pub fn anonymize(from: &Path, key: [u8; 32], out: Output) -> Result<Made, Error> {
+    if !EventReader::is_compact(from)? {
+        let from = from.display();
+        return Err(Error::Request(format!(
+            "{from}: no compact trace: convert or import it first"
+        )));
+    }
+    again(from, Some(key), out)
+}
+
+/// Writes what another program recorded as a compact trace.
+///
+/// # Errors
+/// The recording cannot be read, or the file not be written.
+pub fn import(from: &Path, source: &Source, out: Output) -> Result<Made, Error> {
+    let mut importer = Importer::open(from, source)?;
+    out.compact(importer.head(), |sink| {
+        let mut found = Vec::new();
+        while importer.read(&mut found)? {
+            sink.names(importer.names())?;
+            for (event, times) in &found {
+                (0..*times).try_for_each(|_| sink.event(event))?;
+            }
+        }
+        Ok(())
+    })
+}
