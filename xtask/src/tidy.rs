@@ -3,6 +3,7 @@
 
 mod citations;
 mod functions;
+mod layers;
 mod links;
 
 use std::fs;
@@ -55,6 +56,10 @@ pub fn run(root: &Path) -> bool {
     let mut passed = true;
     if let Some(problem) = crate::keys::stale(root) {
         println!("error: {}: {problem}", crate::keys::PAGE);
+        passed = false;
+    }
+    for breach in layers::check(root) {
+        println!("error: {breach}");
         passed = false;
     }
     for path in sources(root) {

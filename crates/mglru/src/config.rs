@@ -9,6 +9,7 @@ mod keys;
 mod mechanisms;
 mod releases;
 mod variants;
+mod versions;
 
 use alloc::vec::Vec;
 
@@ -26,9 +27,9 @@ pub enum Algorithm {
     Mglru,
     /// Active and inactive lists.
     Classic,
-    /// Control: in the order they came, whatever is accessed.
+    /// ScanControl: in the order they came, whatever is accessed.
     Fifo,
-    /// Control: any folio, whatever is accessed.
+    /// ScanControl: any folio, whatever is accessed.
     Random,
 }
 

@@ -7,8 +7,8 @@
 use alloc::vec::Vec;
 
 use crate::folio::Folios;
+use crate::shadow::Shadow;
 use crate::types::{FolioId, Gen, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
-use crate::workingset::Shadow;
 
 /// Holds what the host knows about a memory cgroup. Sizes are pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 
 use crate::config::RefsModel;
 use crate::folio::{Bit, Flags, REFS_MAX};
-use crate::lru::Lru;
 use crate::types::Tier;
 
 /// One access through a file descriptor: one rung up, until saturated.
@@ -93,14 +92,6 @@ pub(crate) fn climb(flags: &mut Flags) {
         flags.set(Bit::WORKINGSET);
     } else {
         count_access(flags, RefsModel::K614);
-    }
-}
-
-impl Lru {
-    /// Returns the tier of a folio with these flags, as far as tiers are told apart.
-    #[inline]
-    pub(crate) fn tier(&self, flags: Flags) -> Tier {
-        self.config.cap_tier(tier(flags, self.config.refs_model))
     }
 }
 

@@ -24,6 +24,8 @@ pub const SWAP_CLUSTER_MAX: u64 = 32;
 pub const DEF_PRIORITY: u8 = 12;
 /// Fruitless retries before out-of-memory, and before kswapd gives a node up.
 pub const MAX_RECLAIM_RETRIES: u32 = 16;
+/// Swappiness that asks for anonymous memory alone (`memory.reclaim` with `swappiness=max`).
+pub const SWAPPINESS_ANON_ONLY: u8 = 201;
 
 macro_rules! index_type {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {

@@ -1,6 +1,6 @@
 //! How much of each classic list to scan: one pure decision (spec §8 "Balance").
 
-use crate::lruvec::ClassicList;
+use crate::state::lruvec::ClassicList;
 use crate::types::{ANON_AND_FILE, LruType};
 
 /// Sizes below this never count as too few inactive pages by themselves.

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 
 use crate::folio::Bit;
-use crate::lru::Lru;
-use crate::lruvec::ClassicList;
+use crate::shadow::Place;
+use crate::state::Lru;
+use crate::state::lruvec::ClassicList;
 use crate::types::{FolioId, LruType, LruvecId, MemcgId, NodeId};
-use crate::workingset::Place;
 
 impl Lru {
     /// Puts a folio onto the list its flags ask for: at the head, or at the tail to be met next.
@@ -109,6 +109,6 @@ impl Lru {
         if self.config.contig.is_lumpy_era() {
             return;
         }
-        self.lruvecs.iter_mut().for_each(crate::lruvec::Lruvec::flush_stats);
+        self.lruvecs.iter_mut().for_each(crate::state::lruvec::Lruvec::flush_stats);
     }
 }

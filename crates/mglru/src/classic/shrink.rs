@@ -3,15 +3,15 @@
 use alloc::vec::Vec;
 
 use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
+use crate::batch::control::ScanControl;
+use crate::batch::process::{Manner, Processed};
+use crate::batch::protection::Protection;
 use crate::config::Algorithm;
 use crate::contig::Mode;
 use crate::folio::Bit;
 use crate::host::{Host, RmapHarvest, Window};
-use crate::lru::Lru;
-use crate::lruvec::ClassicList;
-use crate::process::{Manner, Processed};
-use crate::protection::Protection;
-use crate::reclaim_control::Control;
+use crate::state::Lru;
+use crate::state::lruvec::ClassicList;
 use crate::stats::{Counter, by_type, pgscan};
 use crate::types::{
     DEF_PRIORITY, FolioId, LruType, LruvecId, MAX_NR_ZONES, NodeId, Reclaimer, SWAP_CLUSTER_MAX,
@@ -67,7 +67,7 @@ impl Lru {
     /// Takes stock at the start of a node visit.
     pub(crate) fn prepare_classic(
         &self,
-        ctl: &Control,
+        ctl: &ScanControl,
         node: NodeId,
         host: &mut impl Host,
     ) -> ClassicPrepared {
@@ -88,7 +88,7 @@ impl Lru {
     }
 
     /// Is the whole node's page cache too small to be worth reclaiming?
-    fn file_is_tiny(&self, ctl: &Control, node: NodeId, host: &mut impl Host) -> bool {
+    fn file_is_tiny(&self, ctl: &ScanControl, node: NodeId, host: &mut impl Host) -> bool {
         let zones = (0..MAX_NR_ZONES as u8).map(|z| host.zone(node, Zone(z)));
         let (mut free, mut high) = (0, 0);
         for zone in zones {
@@ -103,7 +103,7 @@ impl Lru {
     /// Starts the loop over one lruvec.
     pub(crate) fn start_classic(
         &self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         id: LruvecId,
         prepared: ClassicPrepared,
         protection: &Protection,
@@ -137,7 +137,7 @@ impl Lru {
 
     fn classic_target(
         &self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         id: LruvecId,
         list: ClassicList,
         decided: Balance,
@@ -155,7 +155,7 @@ impl Lru {
     /// Shrinks the next list that has pages left to scan.
     pub(crate) fn step_classic(
         &mut self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         work: &mut ClassicLoop,
         host: &mut impl Host,
     ) -> ClassicStep {
@@ -216,7 +216,7 @@ impl Lru {
 
     fn finish_classic(
         &mut self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         work: &mut ClassicLoop,
         host: &mut impl Host,
     ) -> ClassicStep {
@@ -233,7 +233,7 @@ impl Lru {
 
     fn shrink_list(
         &mut self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         work: &ClassicLoop,
         list: ClassicList,
         pages: u64,
@@ -255,7 +255,7 @@ impl Lru {
     /// folios handled.
     pub(crate) fn shrink_active(
         &mut self,
-        ctl: &Control,
+        ctl: &ScanControl,
         id: LruvecId,
         lru_type: LruType,
         pages: u64,
@@ -306,7 +306,7 @@ impl Lru {
 
     fn shrink_inactive(
         &mut self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         id: LruvecId,
         list: ClassicList,
         pages: u64,
@@ -345,7 +345,7 @@ impl Lru {
 
     fn account_inactive(
         &mut self,
-        ctl: &mut Control,
+        ctl: &mut ScanControl,
         id: LruvecId,
         lru_type: LruType,
         taken: u64,
@@ -370,7 +370,7 @@ impl Lru {
     /// the head and do not count. The result is in the scratch list's buffer.
     fn isolate_classic(
         &mut self,
-        ctl: &Control,
+        ctl: &ScanControl,
         id: LruvecId,
         list: ClassicList,
         pages: u64,
@@ -431,7 +431,7 @@ impl Lru {
     }
 
     /// Others hold more isolated pages than the list has.
-    fn too_many_isolated(&self, ctl: &Control, id: LruvecId, list: ClassicList) -> bool {
+    fn too_many_isolated(&self, ctl: &ScanControl, id: LruvecId, list: ClassicList) -> bool {
         let exempt = ctl.is_kswapd() || ctl.is_cgroup() && !self.config.sane_throttling;
         if exempt {
             return false;
@@ -444,7 +444,12 @@ impl Lru {
     }
 
     /// kswapd's own aging: every memcg whose inactive anon is low loses 32 active pages to it.
-    pub(crate) fn age_active_anon(&mut self, ctl: &Control, node: NodeId, host: &mut impl Host) {
+    pub(crate) fn age_active_anon(
+        &mut self,
+        ctl: &ScanControl,
+        node: NodeId,
+        host: &mut impl Host,
+    ) {
         let size = |list| self.subtree_size(crate::types::MemcgId::ROOT, node, list);
         let low = inactive_is_low(size(ClassicList::InactiveAnon), size(ClassicList::ActiveAnon));
         if !low {
@@ -457,7 +462,7 @@ impl Lru {
     }
 
     /// After the priority loop: later refaults are told from those seen so far.
-    pub(crate) fn snapshot_refaults(&mut self, ctl: &Control) {
+    pub(crate) fn snapshot_refaults(&mut self, ctl: &ScanControl) {
         for node in 0..self.config.nr_nodes {
             let id = self.lruvec_id(ctl.top(), NodeId(node));
             let lruvec = &mut self.lruvecs[id.index()];

@@ -1,0 +1,97 @@
+//! The debug interface of the generations: age once, evict one generation (the `+` and `-`
+//! commands of lru_gen).
+
+use crate::batch::control::ScanControl;
+use crate::batch::process::Manner;
+use crate::host::Host;
+use crate::mglru::aging::{Aging, AgingStep};
+use crate::mglru::generations::Evictable;
+use crate::state::Lru;
+use crate::types::{
+    LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MIN_LRU_BATCH, MIN_NR_GENS, Reclaimer, Seq,
+};
+
+impl Lru {
+    /// Makes a new youngest generation. `swappiness` decides which types are walked and moved,
+    /// `force` walks every table. False when somebody else did it meanwhile, and, unless forced,
+    /// when there are as many generations as there can be (K612: measured on 6.12.117, ERANGE).
+    pub fn debug_age(
+        &mut self,
+        id: LruvecId,
+        swappiness: u8,
+        force: bool,
+        host: &mut impl Host,
+    ) -> bool {
+        let evictable = Evictable::under(swappiness);
+        let mg = &self.lruvecs[id.index()].mg;
+        let oldest = mg.oldest_evictable(evictable, self.config.aging_rule);
+        let full = oldest.plus(MAX_NR_GENS as u64 - 1) <= mg.max_seq;
+        if self.config.version().bounds_commands && !force && full {
+            return false;
+        }
+        let mut aging = self.start_aging(id, evictable, force);
+        loop {
+            if let Some(aged) = self.step_age(&mut aging, host) {
+                return aged;
+            }
+        }
+    }
+
+    /// As [`Self::debug_age`], for a host that has other things to do between two slices.
+    pub fn begin_age(&self, id: LruvecId, swappiness: u8, force: bool) -> Aging {
+        self.start_aging(id, Evictable::under(swappiness), force)
+    }
+
+    /// One slice; once it is over, whether this caller made the new generation.
+    pub fn step_age(&mut self, aging: &mut Aging, host: &mut impl Host) -> Option<bool> {
+        match self.step_aging(aging, host) {
+            AgingStep::Over { aged } => Some(aged),
+            AgingStep::Walking { .. } => None,
+        }
+    }
+
+    /// Evicts generation `seq` and all older ones, `goal` pages at most. Returns the pages
+    /// reclaimed; `None` when `seq` is one of the two youngest, which cannot be evicted.
+    pub fn debug_evict(
+        &mut self,
+        id: LruvecId,
+        seq: Seq,
+        swappiness: u8,
+        goal: u64,
+        host: &mut impl Host,
+    ) -> Option<u64> {
+        if seq.plus(MIN_NR_GENS) > self.lruvecs[id.index()].mg.max_seq {
+            return None;
+        }
+        let memcg = self.place(id).memcg;
+        let mut ctl = ScanControl::new(Reclaimer::Direct, Some(memcg), goal);
+        ctl.swappiness = Some(swappiness);
+        while ctl.reclaimed < goal && self.oldest_seq(id, swappiness) <= seq {
+            let batch = self.batch(goal - ctl.reclaimed);
+            let manner = Manner { lruvec: id, walking: true, ignore_references: false };
+            let out = self.evict(&mut ctl, id, batch, manner, swappiness, host);
+            if out.scanned == 0 {
+                break;
+            }
+        }
+        Some(ctl.reclaimed)
+    }
+
+    /// Folios of one batch at most. 6.12 scans up to the cap, 7.0 no more than it wants; patch 3
+    /// only moves the code (I26).
+    pub(crate) fn batch(&self, want: u64) -> u64 {
+        match (self.config.patches.p06, self.config.version().scans_to_cap) {
+            (true, _) => want.min(MIN_LRU_BATCH),
+            (false, true) => MAX_LRU_BATCH,
+            (false, false) => want.min(MAX_LRU_BATCH),
+        }
+    }
+
+    /// The oldest generation there is, of the types that `swappiness` allows to evict.
+    pub fn oldest_seq(&self, id: LruvecId, swappiness: u8) -> Seq {
+        let evictable = Evictable::under(swappiness);
+        let mg = &self.lruvecs[id.index()].mg;
+        let allowed = LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
+        allowed.map(|t| mg.min_seq[t.index()]).min().expect("one type is evictable")
+    }
+}

@@ -1,0 +1,107 @@
+//! The generations of a group, in the layout of the kernel's lru_gen debug text.
+//!
+//! ```text
+//! memcg     1 /mongo
+//!  node     0
+//!           4      12034          0        3512
+//! ```
+//! A line per generation, oldest first: sequence number, age in milliseconds, anon and file pages.
+
+use core::fmt::Write;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::state::Lru;
+use crate::state::controller::TierRates;
+use crate::state::lruvec::Generations;
+use crate::types::{LruType, MemcgId, Nanos, NodeId, Seq, Tier};
+
+/// Tells one generation of a group on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GenerationSize {
+    /// Its number: the highest is the youngest.
+    pub seq: u64,
+    /// When it began, ns.
+    pub born: Nanos,
+    /// Its pages, anon and file.
+    pub pages: [u64; 2],
+}
+
+impl Lru {
+    /// The generations of `memcg` on all nodes; `path` is the group's name.
+    pub fn dump(&self, memcg: MemcgId, path: &str, now: Nanos) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "memcg {:5} {path}", memcg.0);
+        for node in 0..self.config.nr_nodes {
+            let _ = writeln!(text, " node {node:5}");
+            let lruvec = &self.lruvecs[self.lruvec_id(memcg, NodeId(node)).index()];
+            write_generations(&mut text, &lruvec.mg, now);
+        }
+        text
+    }
+
+    /// Tells the generations of a group on a node, oldest first; none under the classic LRU.
+    pub fn generations(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationSize> {
+        let lruvec = &self.lruvecs[self.lruvec_id(memcg, node).index()];
+        if self.config.is_mglru() { live(&lruvec.mg).collect() } else { Vec::new() }
+    }
+
+    /// Tells the highest tier of each type that eviction takes now; higher ones are protected.
+    pub fn tier_limits(&self, memcg: MemcgId, node: NodeId) -> [Tier; 2] {
+        LruType::ALL.map(|lru_type| self.tier_limit(self.lruvec_id(memcg, node), lru_type))
+    }
+
+    /// Refault rates of a group's tiers, as its controller has them now.
+    pub fn tier_rates(&self, memcg: MemcgId, node: NodeId) -> TierRates {
+        self.lruvecs[self.lruvec_id(memcg, node).index()].mg.controller.rates()
+    }
+}
+
+fn live(mg: &Generations) -> impl Iterator<Item = GenerationSize> + '_ {
+    let oldest = mg.min_seq[0].min(mg.min_seq[1]);
+    (oldest.0..=mg.max_seq.0).map(|seq| {
+        let generation = Seq(seq).generation();
+        let pages = LruType::ALL.map(|lru_type| {
+            let is_live = Seq(seq) >= mg.min_seq[lru_type.index()];
+            if is_live { mg.size_of(generation, lru_type) } else { 0 }
+        });
+        GenerationSize { seq, born: mg.birth[generation.index()], pages }
+    })
+}
+
+fn write_generations(text: &mut String, mg: &Generations, now: Nanos) {
+    for GenerationSize { seq, born, pages } in live(mg) {
+        let age_ms = now.saturating_sub(born) / 1_000_000;
+        let _ = write!(text, " {seq:10} {age_ms:10}");
+        for size in pages {
+            let _ = write!(text, " {size:10} ");
+        }
+        text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Entry, FolioKind, Lru, MemcgId, NodeId, Zone};
+
+    #[test]
+    fn the_layout_is_that_of_the_kernel() {
+        let mut lru = Lru::new(Config::default(), 0);
+        for i in 0..3 {
+            let kind = if i == 0 { FolioKind::Anon } else { FolioKind::File };
+            let folio = lru.new_folio(kind, MemcgId::ROOT, NodeId(0), Zone(2), 0, [i, 0]);
+            lru.add(folio, Entry::Plain);
+        }
+        let expected = "\
+memcg     0 /
+ node     0
+          0       6124          0           2 
+          1       6124          0           0 
+          2       6124          1           0 
+          3       6124          0           0 
+";
+        assert_eq!(lru.dump(MemcgId::ROOT, "/", 6_124_000_000), expected);
+    }
+}

@@ -1,0 +1,418 @@
+//! Generations: where a folio enters, how it leaves, how a new generation is made and when the
+//! oldest one is given up (spec §3.1, §4.5, §4.6). Invariants I1–I5.
+
+use crate::folio::{Bit, Flags, Folio};
+use crate::mglru::bulk::{AHEAD, Run};
+use crate::state::Lru;
+use crate::state::lruvec::Generations;
+use crate::stats::Counter;
+use crate::tiers;
+use crate::types::{
+    FolioId, Gen, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MAX_NR_ZONES, MIN_NR_GENS, Nanos,
+    SWAPPINESS_ANON_ONLY, Seq, Tier, Zone,
+};
+
+/// Says how one lock hold of making a new generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bump {
+    /// Somebody else made it.
+    Lost,
+    /// The oldest generation is not empty yet.
+    More {
+        /// Folios moved.
+        held: u32,
+    },
+    /// It is there.
+    Won,
+}
+
+/// Distance from the youngest generation at which a folio enters (K614, K72).
+fn entry_distance(flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> u64 {
+    let workingset = u64::from(flags.has(Bit::WORKINGSET));
+    if flags.has(Bit::ACTIVE) {
+        2 - workingset
+    } else if tail {
+        4
+    } else if is_held_young(flags, lru_type) {
+        2
+    } else if prefault {
+        4 - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))
+    } else {
+        4 - workingset
+    }
+}
+
+/// Fresh anonymous memory, or a folio waiting for its writeback to be reclaimed.
+fn is_held_young(flags: Flags, lru_type: LruType) -> bool {
+    lru_type == LruType::Anon && !flags.has(Bit::SWAPCACHE) || awaits_writeback(flags)
+}
+
+/// Marked for reclaim and still dirty or under writeback.
+pub(crate) fn awaits_writeback(flags: Flags) -> bool {
+    flags.has(Bit::RECLAIM) && flags.has_any([Bit::DIRTY, Bit::WRITEBACK])
+}
+
+impl Generations {
+    fn entry_k612(&self, flags: Flags, lru_type: LruType, tail: bool) -> Seq {
+        let min_seq = self.min_seq[lru_type.index()];
+        if flags.has(Bit::ACTIVE) {
+            self.max_seq
+        } else if is_held_young(flags, lru_type) {
+            Seq(self.max_seq.0 - 1)
+        } else if tail || min_seq.plus(2) >= self.max_seq {
+            min_seq
+        } else {
+            min_seq.plus(1)
+        }
+    }
+
+    fn entry_k614(&self, flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> Seq {
+        let distance = entry_distance(flags, lru_type, tail, prefault);
+        Seq(self.max_seq.0 + 1 - distance).max(self.min_seq[lru_type.index()])
+    }
+}
+
+impl Lru {
+    /// The generation a folio with these flags would be put into.
+    pub(crate) fn entry_seq(
+        &self,
+        lruvec: LruvecId,
+        flags: Flags,
+        lru_type: LruType,
+        tail: bool,
+    ) -> Seq {
+        let mg = &self.lruvecs[lruvec.index()].mg;
+        if self.config.version().enters_from_oldest {
+            mg.entry_k612(flags, lru_type, tail)
+        } else {
+            mg.entry_k614(flags, lru_type, tail, self.config.patches.prefault)
+        }
+    }
+
+    /// Puts a folio onto the generation its flags ask for: at the head, or at the tail to be
+    /// evicted next.
+    pub(crate) fn insert_generation(&mut self, id: FolioId, tail: bool) {
+        let mut folio = self.folios[id];
+        let seq = self.entry_seq(folio.lruvec, folio.flags, folio.lru_type(), tail);
+        let generation = seq.generation();
+        if folio.flags.take(Bit::ACTIVE) && self.config.version().entry_forgets {
+            folio.flags.set_refs(0);
+            folio.flags.clear(Bit::REFERENCED);
+        }
+        folio.flags.set(Bit::LRU);
+        folio.flags.set_generation(Some(generation));
+        self.folios[id].flags = folio.flags;
+        self.account(&folio, generation, true);
+        self.link(id, &folio, generation, tail);
+    }
+
+    /// Links the folio into the list of a generation.
+    pub(crate) fn link_generation(&mut self, id: FolioId, generation: Gen, tail: bool) {
+        let folio = self.folios[id];
+        self.link(id, &folio, generation, tail);
+    }
+
+    #[inline]
+    fn link(&mut self, id: FolioId, folio: &Folio, generation: Gen, tail: bool) {
+        let mg = &self.lruvecs[folio.lruvec.index()].mg;
+        let zone = folio.flags.zone().index();
+        let list = mg.lists[generation.index()][folio.lru_type().index()][zone];
+        if tail {
+            self.folios.push_tail(list, id);
+        } else {
+            self.folios.push_head(list, id);
+        }
+    }
+
+    /// Takes a folio off its generation. It stays young when it is put back soon (migration).
+    pub(crate) fn remove_generation(&mut self, id: FolioId) {
+        let generation = self.take_from_generation(id);
+        let lruvec = self.folios[id].lruvec.index();
+        if self.lruvecs[lruvec].mg.is_active(generation) {
+            self.folios[id].flags.set(Bit::ACTIVE);
+        }
+    }
+
+    /// Takes a folio off its generation; tells which generation it belonged to.
+    pub(crate) fn take_from_generation(&mut self, id: FolioId) -> Gen {
+        let folio = self.folios[id];
+        let generation = folio.flags.generation().expect("on a generation list");
+        self.account(&folio, generation, false);
+        self.folios.unlink(id);
+        let flags = &mut self.folios[id].flags;
+        flags.set_generation(None);
+        flags.clear(Bit::LRU);
+        generation
+    }
+
+    /// Counts the folio in or out of a generation.
+    #[inline]
+    fn account(&mut self, folio: &Folio, generation: Gen, more: bool) {
+        let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
+        let n = folio.pages();
+        let lruvec = &mut self.lruvecs[folio.lruvec.index()];
+        let inactive = n * u64::from(!lruvec.mg.is_active(generation));
+        let pages = &mut lruvec.mg.pages[generation.index()][t][zone];
+        let node = &mut self.nodes[lruvec.node.index()];
+        if more {
+            *pages += n as i64;
+            node.lru_pages[t] += n;
+            node.inactive_pages[t] += inactive;
+        } else {
+            *pages -= n as i64;
+            node.lru_pages[t] -= n;
+            node.inactive_pages[t] -= inactive;
+        }
+    }
+
+    /// The folio belongs to another generation from now on; lists are left alone.
+    pub(crate) fn recount(&mut self, id: FolioId, to: Gen) {
+        let folio = &mut self.folios[id];
+        let from = folio.flags.generation().expect("on a generation list");
+        folio.flags.set_generation(Some(to));
+        let (lruvec, lru_type, zone) = (folio.lruvec, folio.lru_type(), folio.flags.zone());
+        let n = folio.pages();
+        self.recount_pages(lruvec, lru_type, zone, [from, to], n);
+    }
+
+    /// Pages of a type and zone belong to another generation from now on.
+    #[inline]
+    pub(crate) fn recount_pages(
+        &mut self,
+        lruvec: LruvecId,
+        lru_type: LruType,
+        zone: Zone,
+        [from, to]: [Gen; 2],
+        n: u64,
+    ) {
+        let (t, zone) = (lru_type.index(), zone.index());
+        let lruvec = &mut self.lruvecs[lruvec.index()];
+        lruvec.mg.pages[from.index()][t][zone] -= n as i64;
+        lruvec.mg.pages[to.index()][t][zone] += n as i64;
+        let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[t];
+        *inactive += n * u64::from(!lruvec.mg.is_active(to));
+        *inactive -= n * u64::from(!lruvec.mg.is_active(from));
+    }
+
+    /// Page tables say the folio was used (spec §3.4). Only its generation field moves; eviction
+    /// moves it to the right list when it meets it. True when it was promoted.
+    pub(crate) fn promote(&mut self, id: FolioId) -> bool {
+        let folio = self.folios[id];
+        let to = self.lruvecs[folio.lruvec.index()].mg.max_seq.generation();
+        let flags = &mut self.folios[id].flags;
+        match (self.config.version().one_touch, folio.flags.generation()) {
+            (true, None) => flags.set(Bit::REFERENCED),
+            (true, Some(_)) => tiers::forget_accesses(flags, self.config.refs_model),
+            (false, generation) => {
+                let proven = folio.flags.has_any([Bit::REFERENCED, Bit::WORKINGSET]);
+                let program = self.config.trusts_programs()
+                    && folio.flags.has(Bit::EXEC)
+                    && folio.lru_type() == LruType::File;
+                if !proven && program && generation.is_some() {
+                    flags.set(Bit::WORKINGSET);
+                    flags.set_refs(0);
+                } else if generation.is_none() && proven || !tiers::second_touch(flags) {
+                    return false;
+                }
+            }
+        }
+        let Some(from) = folio.flags.generation() else { return false };
+        if from != to {
+            self.recount(id, to);
+            self.count(folio.lruvec, Counter::Promoted, folio.pages());
+        }
+        from != to
+    }
+
+    /// One lock hold of making a new youngest generation, unless somebody has since `seq` was seen
+    /// (spec §4.5). Others may reclaim between two of them, and find that the walk for this
+    /// generation was made but the generation is not there.
+    pub(crate) fn bump(
+        &mut self,
+        id: LruvecId,
+        seq: Seq,
+        evictable: Evictable,
+        now: Nanos,
+    ) -> Bump {
+        if self.lruvecs[id.index()].mg.max_seq != seq {
+            return Bump::Lost;
+        }
+        let mut left = MAX_LRU_BATCH;
+        for lru_type in LruType::ALL {
+            let is_full = self.lruvecs[id.index()].mg.nr_gens(lru_type) == MAX_NR_GENS as u64;
+            if is_full && !self.force_out_oldest(id, lru_type, evictable, &mut left) {
+                return Bump::More { held: MAX_LRU_BATCH as u32 };
+            }
+        }
+        self.open_generation(id, now);
+        Bump::Won
+    }
+
+    fn open_generation(&mut self, id: LruvecId, now: Nanos) {
+        let lruvec = &mut self.lruvecs[id.index()];
+        let (last_active, next) = (Seq(lruvec.mg.max_seq.0 - 1), lruvec.mg.max_seq.plus(1));
+        for lru_type in LruType::ALL {
+            let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[lru_type.index()];
+            *inactive += lruvec.mg.size_of(last_active.generation(), lru_type);
+            *inactive -= lruvec.mg.size_of(next.generation(), lru_type);
+        }
+        lruvec.mg.birth[next.generation().index()] = now;
+        lruvec.mg.max_seq = next;
+        self.count(id, Counter::AgingPasses, 1);
+    }
+
+    /// Empties the oldest generation into the next one; false when the lock must be given up first.
+    /// For a type that is not evictable the window just slides: its coldest folios are then found
+    /// in the slot of the youngest generation.
+    fn force_out_oldest(
+        &mut self,
+        id: LruvecId,
+        lru_type: LruType,
+        evictable: Evictable,
+        left: &mut u64,
+    ) -> bool {
+        if evictable.includes(lru_type) {
+            for zone in 0..MAX_NR_ZONES {
+                if !self.push_out_zone(id, lru_type, Zone(zone as u8), left) {
+                    return false;
+                }
+            }
+        }
+        let mg = &mut self.lruvecs[id.index()].mg;
+        mg.slid[lru_type.index()] |= !evictable.includes(lru_type);
+        mg.controller.carry_over(lru_type);
+        mg.min_seq[lru_type.index()].0 += 1;
+        true
+    }
+
+    /// Moves a zone's list of the oldest generation to the tail of the next, from the tail on;
+    /// false when `left` folios were too few.
+    fn push_out_zone(
+        &mut self,
+        id: LruvecId,
+        lru_type: LruType,
+        zone: Zone,
+        left: &mut u64,
+    ) -> bool {
+        let mut run = self.start_run(id, lru_type, zone);
+        let mut next = self.next_to_meet(&run);
+        while let Some(folio) = next.filter(|_| *left > 0) {
+            if self.config.bulk.prefetch && *left % AHEAD as u64 == 0 {
+                self.folios.bring_near(run.source, folio, AHEAD);
+            }
+            self.push_out(&mut run, folio);
+            *left -= 1;
+            next = self.next_to_meet(&run);
+        }
+        self.settle_run(run);
+        next.is_none()
+    }
+
+    fn push_out(&mut self, run: &mut Run, id: FolioId) {
+        let flags = self.folios[id].flags;
+        let model = self.config.refs_model;
+        match flags.generation() {
+            Some(generation) if generation != run.from => {
+                self.end_run(run);
+                self.folios.unlink(id);
+                self.link_generation(id, generation, false);
+            }
+            _ => {
+                if self.config.version().counts_pushed && !tiers::is_saturated(flags, model) {
+                    self.count_protected(id, self.tier(flags).index(), run.lru_type);
+                }
+                self.pass_on(run, id, true);
+            }
+        }
+    }
+
+    /// Counts a folio as protected in its tier.
+    pub(crate) fn count_protected(&mut self, id: FolioId, tier: usize, lru_type: LruType) {
+        let folio = self.folios[id];
+        let controller = &mut self.lruvecs[folio.lruvec.index()].mg.controller;
+        controller.protected[lru_type.index()][tier] += folio.pages();
+    }
+
+    /// Gives up oldest generations that are empty (spec §4.6). True if any type advanced.
+    pub(crate) fn flush_empty_oldest(&mut self, id: LruvecId, evictable: Evictable) -> bool {
+        let mg = &self.lruvecs[id.index()].mg;
+        let old = mg.min_seq;
+        let mut candidate = old;
+        for lru_type in LruType::ALL.into_iter().filter(|&t| evictable.includes(t)) {
+            let seq = &mut candidate[lru_type.index()];
+            while seq.plus(MIN_NR_GENS) <= mg.max_seq
+                && mg.oldest_is_empty(&self.folios, *seq, lru_type)
+            {
+                *seq = seq.plus(1);
+            }
+        }
+        self.couple(id, old, &mut candidate, evictable);
+        for lru_type in LruType::ALL {
+            let t = lru_type.index();
+            if candidate[t] != old[t] {
+                let mg = &mut self.lruvecs[id.index()].mg;
+                mg.controller.carry_over(lru_type);
+                mg.min_seq[t] = candidate[t];
+            }
+        }
+        candidate != old
+    }
+
+    /// The two types may not run apart.
+    fn couple(&self, id: LruvecId, old: [Seq; 2], candidate: &mut [Seq; 2], evictable: Evictable) {
+        let [anon, file] = LruType::ALL.map(LruType::index);
+        if self.config.version().anon_leads {
+            if evictable == Evictable::Both {
+                candidate[anon] = candidate[anon].min(candidate[file]);
+                candidate[file] = candidate[anon].max(old[file]);
+            }
+            return;
+        }
+        if self.config.releases.couple_both && evictable != Evictable::Both {
+            return;
+        }
+        let second = Seq(self.lruvecs[id.index()].mg.max_seq.0 - 2);
+        for (lead, lag) in [(anon, file), (file, anon)] {
+            if candidate[lead] > second && candidate[lag] < second {
+                candidate[lead] = second.max(old[lead]);
+            }
+        }
+    }
+}
+
+/// Types that may be evicted under a swappiness (spec §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evictable {
+    /// Swappiness 0.
+    FileOnly,
+    /// Swappiness 201.
+    AnonOnly,
+    /// All others.
+    Both,
+}
+
+impl Evictable {
+    pub(crate) fn under(swappiness: u8) -> Self {
+        match swappiness {
+            0 => Self::FileOnly,
+            SWAPPINESS_ANON_ONLY.. => Self::AnonOnly,
+            _ => Self::Both,
+        }
+    }
+
+    pub(crate) fn includes(self, lru_type: LruType) -> bool {
+        match self {
+            Self::FileOnly => lru_type == LruType::File,
+            Self::AnonOnly => lru_type == LruType::Anon,
+            Self::Both => true,
+        }
+    }
+}
+
+impl Lru {
+    /// Returns the tier of a folio with these flags, as far as tiers are told apart.
+    #[inline]
+    pub(crate) fn tier(&self, flags: Flags) -> Tier {
+        self.config.cap_tier(tiers::tier(flags, self.config.refs_model))
+    }
+}

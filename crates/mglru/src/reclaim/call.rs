@@ -1,0 +1,144 @@
+//! A reclaim call as data: what is wanted, how far it has come, what a step answers (spec §9).
+
+use alloc::vec::Vec;
+
+use crate::batch::control::{Gfp, ScanControl};
+use crate::reclaim::throttle::Throttle;
+use crate::reclaim::visit::NodeVisit;
+use crate::types::{FolioId, LruvecId, MemcgId, Nanos, NodeId, Reclaimer, SWAP_CLUSTER_MAX, Zone};
+
+/// Work done in a step, for the host to put a price on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Whose lock was held.
+    pub lruvec: Option<LruvecId>,
+    /// Folios handled under it.
+    pub held: u32,
+    /// Folios judged outside it.
+    pub scanned: u32,
+}
+
+/// Says how a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is more to do.
+    Again(Work),
+    /// Wait, then step again.
+    Sleep {
+        /// For what.
+        reason: Throttle,
+        /// How long at most.
+        at_most: Nanos,
+    },
+    /// Over.
+    Done {
+        /// Pages reclaimed.
+        reclaimed: u64,
+    },
+}
+
+/// Says which caller wants how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Once through the priorities.
+    Call,
+    /// kswapd: until the node is balanced.
+    Balance,
+    /// `memory.reclaim`: again and again until the request is met.
+    Request {
+        /// Pages requested.
+        pages: u64,
+        /// Pages reclaimed by earlier calls.
+        done: u64,
+        /// Fruitless calls still allowed.
+        retries: u32,
+    },
+}
+
+/// A reclaim call under way.
+#[derive(Clone, Debug)]
+pub struct Reclaim {
+    pub(crate) ctl: ScanControl,
+    pub(crate) purpose: Purpose,
+    pub(crate) home: NodeId,
+    /// Nodes still to visit in this pass; `None`: the pass has not begun.
+    pub(crate) pass: Option<u8>,
+    pub(crate) visit: Option<NodeVisit>,
+    /// Isolated folios whose writeback is waited for.
+    pub(crate) waiting: (LruvecId, Vec<FolioId>),
+    /// The caller slept for being crowded out by isolated pages once already.
+    pub(crate) waited_isolated: bool,
+    pub(crate) asleep_on: Option<NodeId>,
+    pub(crate) started: bool,
+    pub(crate) over: bool,
+    /// Reclaimed before this descent (kswapd).
+    pub(crate) total: u64,
+    /// Reclaimed since the last start from the first priority (kswapd, lumpy era).
+    pub(crate) pass_reclaimed: u64,
+    /// The last visit is not yet waited for (kswapd, lumpy era).
+    pub(crate) may_wait: bool,
+}
+
+impl Reclaim {
+    fn new(ctl: ScanControl, purpose: Purpose, home: NodeId) -> Self {
+        Self {
+            ctl,
+            purpose,
+            home,
+            pass: None,
+            visit: None,
+            waiting: (LruvecId(0), Vec::new()),
+            waited_isolated: false,
+            asleep_on: None,
+            started: false,
+            over: false,
+            total: 0,
+            pass_reclaimed: 0,
+            may_wait: false,
+        }
+    }
+
+    /// A task found too little free memory: 32 pages of zones up to `zone`, home node first.
+    pub fn direct(node: NodeId, zone: Zone, order: u8, gfp: Gfp) -> Self {
+        let mut ctl = ScanControl::new(Reclaimer::Direct, None, SWAP_CLUSTER_MAX);
+        ctl.order = order;
+        ctl.reclaim_idx = zone;
+        ctl.gfp = gfp;
+        Self::new(ctl, Purpose::Call, node)
+    }
+
+    /// The same for a block of `2^order` pages; `repeat`: it is tried again until it succeeds or
+    /// reclaim makes no progress.
+    pub fn block(node: NodeId, zone: Zone, order: u8, repeat: bool) -> Self {
+        let mut call = Self::direct(node, zone, order, Gfp::default());
+        call.ctl.repeat = repeat;
+        call
+    }
+
+    /// A charge of `pages` went over the limit of `memcg`.
+    pub fn memcg(memcg: MemcgId, pages: u64, gfp: Gfp) -> Self {
+        let mut ctl = ScanControl::new(Reclaimer::Direct, Some(memcg), pages);
+        ctl.gfp = gfp;
+        Self::new(ctl, Purpose::Call, NodeId(0))
+    }
+
+    /// The node is below its low watermark.
+    pub fn kswapd(node: NodeId, order: u8) -> Self {
+        let mut ctl = ScanControl::new(Reclaimer::Kswapd, None, SWAP_CLUSTER_MAX);
+        ctl.order = order;
+        Self::new(ctl, Purpose::Balance, node)
+    }
+
+    /// `memory.reclaim` of `memcg`: `pages`, with an optional swappiness of its own.
+    pub fn proactive(memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Self {
+        let mut ctl = ScanControl::new(Reclaimer::Proactive, Some(memcg), pages);
+        ctl.swappiness = swappiness;
+        let retries = crate::types::MAX_RECLAIM_RETRIES;
+        Self::new(ctl, Purpose::Request { pages, done: 0, retries }, NodeId(0))
+    }
+
+    /// The priority the call has come down to.
+    pub fn priority(&self) -> u8 {
+        self.ctl.priority
+    }
+}

@@ -1,0 +1,37 @@
+//! Address spaces, and on which nodes each ran since it was walked there (spec §2.3).
+
+use alloc::vec::Vec;
+
+use crate::types::{MemcgId, MmId, NodeId};
+
+/// An address space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mm {
+    pub(crate) memcg: MemcgId,
+    /// Bit `node % 64`: ran there since the last walk.
+    pub(crate) ran: u64,
+}
+
+/// All address spaces ever added; ids are never reused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mms(pub(crate) Vec<Mm>);
+
+impl Mms {
+    /// Notes that the address space runs on a node.
+    #[inline]
+    pub(crate) fn note_run(&mut self, mm: MmId, node: NodeId) {
+        self.0[mm.index()].ran |= node_bit(node);
+    }
+
+    /// Tells whether it ran there since this was last asked.
+    pub(crate) fn take_ran(&mut self, mm: MmId, node: NodeId) -> bool {
+        let ran = &mut self.0[mm.index()].ran;
+        let was = *ran & node_bit(node) != 0;
+        *ran &= !node_bit(node);
+        was
+    }
+}
+
+fn node_bit(node: NodeId) -> u64 {
+    1 << (node.0 % 64)
+}
