@@ -37,6 +37,7 @@ mod cache_slot;
 mod charge;
 mod control;
 pub mod costs;
+pub mod counted;
 mod debug;
 pub mod device;
 pub mod dirty;

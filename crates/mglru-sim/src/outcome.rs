@@ -10,7 +10,6 @@ use crate::machine::Machine;
 use crate::memcg::EventCounts;
 use crate::spec::PAGE_SIZE;
 use crate::stall::Stalled;
-use crate::world::Frames;
 
 /// Significant digits of latencies.
 const LATENCY_DIGITS: u8 = 3;
@@ -202,51 +201,6 @@ impl Machine {
         Snapshot { counters: self.machine_counters(), groups: groups.collect(), resident }
     }
 
-    pub(crate) fn machine_counters(&self) -> Figures {
-        let world = &self.world;
-        let (pgpgin, pgpgout) = world.device_kib();
-        let swap = world.swap.counters();
-        let files = world.files_device().traffic();
-        let kib = |sectors: u64| sectors / 2;
-        let mut counters: Figures = vec![
-            ("pgpgin", pgpgin),
-            ("pgpgout", pgpgout),
-            ("dev_in", kib(files.sectors_in)),
-            ("dev_out", kib(files.sectors_out)),
-            ("pswpin", swap.pswpin),
-            ("pswpout", swap.pswpout),
-            ("swpin_zero", swap.swpin_zero),
-            ("swpout_zero", swap.swpout_zero),
-            ("pgfault", world.events.pgfault),
-            ("pgmajfault", world.events.pgmajfault),
-            ("pgalloc", world.events.pgalloc),
-            ("pgfree", world.events.pgfree),
-            ("readahead_pages", world.events.readahead_pages),
-            ("nr_free_pages", world.zones.free_pages()),
-            ("nr_dirty", self.dirty_pages()),
-            ("nr_writeback", world.writeback.all_under_way()),
-            ("nr_dirtied", world.writeback.nr_dirtied),
-            ("nr_written", world.writeback.nr_written),
-            ("dirty_paused_us", world.writeback.paused / 1_000),
-            ("oom_kill", self.oom_kills),
-            ("system_us", world.system_ns / 1_000),
-            ("reclaim_us", self.reclaim_ns / 1_000),
-            ("kswapd_us", self.kswapds.iter().map(|k| k.spent).sum::<u64>() / 1_000),
-            ("lru_lock_wait_us", self.locks.waited / 1_000),
-            ("lru_lock_holds", self.locks.holds),
-            ("lru_lock_held_folios", self.locks.held_folios),
-            ("lru_lock_held_max", self.locks.held_max),
-            ("reclaim_requests_short", self.short_requests),
-            ("zram_pool_pages", world.pool_pages()),
-        ];
-        if world.blind_shadow_limit {
-            counters.push(("workingset_nodereclaim", world.nodes_dropped));
-        }
-        counters.extend(self.lru.counters().iter());
-        counters.extend(world.frames.iter().flat_map(|frames| frame_counters(frames)));
-        counters
-    }
-
     fn group_outcome(&self, memcg: MemcgId) -> GroupOutcome {
         GroupOutcome {
             name: self.recorder.group_names[memcg.index()].clone(),
@@ -312,21 +266,6 @@ impl Machine {
 }
 
 /// Lists counters that only a machine with page frames knows, under the kernel's names.
-fn frame_counters(frames: &Frames) -> [(&'static str, u64); 8] {
-    let [stall, success] = frames.stalls;
-    let tally = &frames.compaction.tally;
-    [
-        ("compact_stall", stall),
-        ("compact_success", success),
-        ("compact_fail", stall - success),
-        ("compact_migrate_scanned", tally.migrate_scanned),
-        ("compact_free_scanned", tally.free_scanned),
-        ("compact_isolated", tally.isolated),
-        ("compact_pages_moved", tally.moved),
-        ("compact_pagemigrate_failed", tally.put_back),
-    ]
-}
-
 fn counters_of(subtree: &[MemcgId], machine: &Machine) -> Figures {
     let mut sum = Counters::default();
     subtree.iter().for_each(|&memcg| sum.add(machine.lru.memcg_counters(memcg)));

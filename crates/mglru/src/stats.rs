@@ -5,12 +5,12 @@ use core::ops::{Index, IndexMut};
 use crate::types::{LruType, Reclaimer};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
+    ($($(#[doc = $says:literal])+ $variant:ident = $name:literal),* $(,)?) => {
         /// A counter of the policy.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Counter {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $says])+ $variant,)*
         }
 
         impl Counter {
@@ -20,6 +20,11 @@ macro_rules! counters {
             /// The name tools know it by.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
+            }
+
+            /// Says what it counts.
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($says),+).trim_ascii()),* }
             }
         }
     };

@@ -2,7 +2,7 @@
 //! judged, or `git bisect` skips every version.
 
 use super::{figures, killed};
-use crate::counters::COUNTERS;
+use crate::counters;
 use crate::plan::bound::Bound;
 use crate::record::Record;
 use mglru_error::{KeyError, did_you_mean};
@@ -58,7 +58,7 @@ fn one(bound: &Bound, run: &Record) -> Result<(), KeyError> {
 fn unknown<'a>(run: &Record, metric: &'a str) -> Option<&'a str> {
     let known = |name: &str| {
         let name = name.trim();
-        let is_counter = COUNTERS.iter().any(|(counter, _)| *counter == name);
+        let is_counter = counters::is_known(name);
         run.metric(name).is_some() || is_counter || RATES.contains(&name)
     };
     let mut quotients = metric.match_indices('/').map(|(at, _)| metric.split_at(at));

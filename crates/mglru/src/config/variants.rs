@@ -21,11 +21,7 @@ pub const VARIANTS: &[Variant] = &[
     Variant { name: "v2", says: "version 2 of the 2026 series", make: v2 },
     Variant { name: "v4", says: "version 4 of the 2026 series", make: v4 },
     Variant { name: "v5", says: "version 5 of the 2026 series", make: v5 },
-    Variant {
-        name: "after",
-        says: "the 2026 series as merged for 7.2 (v7)",
-        make: Config::default,
-    },
+    Variant { name: "after", says: "the 2026 series as merged for 7.2 (v7)", make: after },
     Variant { name: "fifo", says: "control: first in, first out", make: fifo },
     Variant { name: "random", says: "control: random replacement", make: random },
     Variant {
@@ -79,18 +75,47 @@ fn before() -> Config {
     Config { patches: Patches::NONE, floor: Floor::None, ..Config::default() }
 }
 
+/// Version 2 as posted: 13 patches of version 5's numbering.
+#[rustfmt::skip]
+const V2: &[&str] = &[
+    "p01", "p02", "p03", "p04", "p05", "p06", "p07", "p09", "p10", "p11", "p12", "p13", "p14",
+];
+/// Versions 4 and 5.
+#[rustfmt::skip]
+const V4: &[&str] = &[
+    "p01", "p02", "p03", "p04", "p05", "p06", "p07", "p08", "p09", "p10", "p11", "p12", "p13",
+    "p14",
+];
+/// Version 7, as merged.
+#[rustfmt::skip]
+const V7: &[&str] = &[
+    "p01", "p02", "p03", "p04", "p05", "p06", "p06p", "p07", "p08", "p09", "p10", "p11", "p12",
+    "p13", "p14", "prefault",
+];
+
+/// The rules since the series with these of its patches.
+fn series(patches: &[&str], floor: Floor) -> Config {
+    let mut listed = Patches::NONE;
+    for name in patches {
+        *listed.switch(name).expect("a patch of the series") = true;
+    }
+    Config { patches: listed, floor, ..Config::default() }
+}
+
 fn v2() -> Config {
-    let patches = Patches { p06p: false, p08: false, prefault: false, ..Patches::ALL };
-    Config { patches, floor: Floor::V2, ..Config::default() }
+    series(V2, Floor::V2)
 }
 
 fn v4() -> Config {
-    let patches = Patches { p06p: false, prefault: false, ..Patches::ALL };
-    Config { patches, floor: Floor::V4, ..Config::default() }
+    series(V4, Floor::V4)
 }
 
 fn v5() -> Config {
-    Config { floor: Floor::V5, ..v4() }
+    series(V4, Floor::V5)
+}
+
+fn after() -> Config {
+    series(V7, Floor::V7)
 }
 
 /// Its base kernel also lacks proportional protection and keeps the node's dirty flag.
@@ -140,21 +165,25 @@ fn k72() -> Config {
         touch_ladder: true,
         goal_stop: true,
         swapin_drain: true,
-        ..k71().releases
+        couple_both: true,
+        blind_shadow_limit: true,
+        stale_protection: true,
+        ..Releases::NONE
     };
-    Config { releases, ..Config::default() }
+    Config { releases, ..after() }
 }
 
 fn k73() -> Config {
     let releases = Releases {
-        blind_shadow_limit: false,
-        stale_protection: false,
-        swapin_drain: false,
+        couple_both: true,
+        drain_entry: true,
+        touch_ladder: true,
+        goal_stop: true,
         exec_first_touch: true,
         anon_only_kept: true,
-        ..k72().releases
+        ..Releases::NONE
     };
-    Config { releases, ..Config::default() }
+    Config { releases, ..after() }
 }
 
 impl Config {
@@ -165,5 +194,15 @@ impl Config {
     pub fn variant(name: &str) -> Result<Self, ConfigError> {
         let found = VARIANTS.iter().find(|v| v.name == name);
         found.map(|v| (v.make)()).ok_or_else(|| ConfigError::UnknownVariant(name.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_the_series_as_merged() {
+        assert_eq!(Config::default(), after());
     }
 }

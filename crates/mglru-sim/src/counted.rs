@@ -1,0 +1,124 @@
+//! Counters of the whole machine: name, meaning, and where each is read. Lists of counters that
+//! people read are made from this table, so that none can be missing.
+
+use mglru::Counter;
+use mglru::types::Nanos;
+
+use crate::machine::Machine;
+use crate::outcome::Figures;
+use crate::world::Frames;
+
+/// Counts events of machines of 7.1 and 7.2 with the multi-gen LRU alone.
+const NODES: (&str, &str) = ("workingset_nodereclaim", "Nodes of shadows that reclaim freed");
+
+type Row = (&'static str, &'static str, fn(&Machine) -> u64);
+type FrameRow = (&'static str, &'static str, fn(&Frames) -> u64);
+
+/// Every machine has these.
+const MACHINE: &[Row] = &[
+    ("pgpgin", "KiB read from devices", |m| m.world.device_kib().0),
+    ("pgpgout", "KiB written to devices", |m| m.world.device_kib().1),
+    ("dev_in", "KiB read from the device of files", |m| {
+        kib(m.world.files_device().traffic().sectors_in)
+    }),
+    ("dev_out", "KiB written to the device of files", |m| {
+        kib(m.world.files_device().traffic().sectors_out)
+    }),
+    ("pswpin", "Pages swapped in", |m| m.world.swap.counters().pswpin),
+    ("pswpout", "Pages swapped out", |m| m.world.swap.counters().pswpout),
+    ("swpin_zero", "Pages of zeros swapped in, without I/O", |m| {
+        m.world.swap.counters().swpin_zero
+    }),
+    ("swpout_zero", "Pages of zeros swapped out, without I/O", |m| {
+        m.world.swap.counters().swpout_zero
+    }),
+    ("pgfault", "Page faults", |m| m.world.events.pgfault),
+    ("pgmajfault", "Faults that needed I/O", |m| m.world.events.pgmajfault),
+    ("pgalloc", "Pages allocated", |m| m.world.events.pgalloc),
+    ("pgfree", "Pages given back", |m| m.world.events.pgfree),
+    ("readahead_pages", "Pages brought in by readahead beyond those asked for", |m| {
+        m.world.events.readahead_pages
+    }),
+    ("nr_free_pages", "Free pages now", |m| m.world.zones.free_pages()),
+    ("nr_dirty", "Dirty pages of files now", |m| m.dirty_pages()),
+    ("nr_writeback", "Pages under writeback now", |m| m.world.writeback.all_under_way()),
+    ("nr_dirtied", "Pages dirtied", |m| m.world.writeback.nr_dirtied),
+    ("nr_written", "Pages written back", |m| m.world.writeback.nr_written),
+    ("dirty_paused_us", "Time that writers paused for dirty limits, µs", |m| {
+        us(m.world.writeback.paused)
+    }),
+    ("oom_kill", "Tasks killed for want of memory", |m| m.oom_kills),
+    ("system_us", "Processor time spent in the kernel, µs", |m| us(m.world.system_ns)),
+    ("reclaim_us", "Time tasks spent in reclaim, µs", |m| us(m.reclaim_ns)),
+    ("kswapd_us", "Processor time of kswapd, µs", |m| us(m.kswapds.iter().map(|k| k.spent).sum())),
+    ("lru_lock_wait_us", "Time spent waiting for locks of lruvecs, µs", |m| us(m.locks.waited)),
+    ("lru_lock_holds", "Holds of these locks in which folios were handled", |m| m.locks.holds),
+    ("lru_lock_held_folios", "Folios handled in them", |m| m.locks.held_folios),
+    ("lru_lock_held_max", "The most folios handled in one hold", |m| m.locks.held_max),
+    ("reclaim_requests_short", "Requests to `memory.reclaim` that fell short", |m| {
+        m.short_requests
+    }),
+    ("zram_pool_pages", "Pages that zram holds for what is compressed", |m| m.world.pool_pages()),
+];
+
+/// Machines with page frames have these too.
+const FRAMES: &[FrameRow] = &[
+    ("compact_stall", "Times a task compacted before it was given a block", |f| f.stalls[0]),
+    ("compact_success", "Times it got a block", |f| f.stalls[1]),
+    ("compact_fail", "Times it got none", |f| f.stalls[0] - f.stalls[1]),
+    ("compact_migrate_scanned", "Pages compaction looked at to move", |f| {
+        f.compaction.tally.migrate_scanned
+    }),
+    ("compact_free_scanned", "Pages compaction looked at to move to", |f| {
+        f.compaction.tally.free_scanned
+    }),
+    ("compact_isolated", "Pages compaction isolated", |f| f.compaction.tally.isolated),
+    ("compact_pages_moved", "Pages compaction moved", |f| f.compaction.tally.moved),
+    ("compact_pagemigrate_failed", "Pages it put back", |f| f.compaction.tally.put_back),
+];
+
+fn kib(sectors: u64) -> u64 {
+    sectors / 2
+}
+
+fn us(time: Nanos) -> u64 {
+    time / 1_000
+}
+
+/// Lists all counters that a machine may have, with what each counts; pages unless it says
+/// otherwise.
+pub fn described() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let machine = MACHINE.iter().map(|(name, about, _)| (*name, *about));
+    let policy = Counter::ALL.iter().map(|counter| (counter.name(), counter.about()));
+    let frames = FRAMES.iter().map(|(name, about, _)| (*name, *about));
+    machine.chain([NODES]).chain(policy).chain(frames)
+}
+
+impl Machine {
+    /// Reads the counters of the whole machine.
+    pub(crate) fn machine_counters(&self) -> Figures {
+        let mut counters: Figures =
+            MACHINE.iter().map(|(name, _, read)| (*name, read(self))).collect();
+        if self.world.blind_shadow_limit {
+            counters.push((NODES.0, self.world.nodes_dropped));
+        }
+        counters.extend(self.lru.counters().iter());
+        let frames = self.world.frames.iter();
+        counters.extend(frames.flat_map(|f| FRAMES.iter().map(|(name, _, read)| (*name, read(f)))));
+        counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_counter_is_described_once_by_words_that_end_without_a_full_stop_or_with_one() {
+        let names: Vec<&str> = described().map(|(name, _)| name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert!(described().all(|(_, about)| about.len() > 8), "{names:?}");
+    }
+}
