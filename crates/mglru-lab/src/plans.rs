@@ -42,6 +42,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("vm-mysql", include_str!("../../../plans/vm-mysql.toml")),
     ("vm-memcached", include_str!("../../../plans/vm-memcached.toml")),
     ("vm-fio-memcgs", include_str!("../../../plans/vm-fio-memcgs.toml")),
+    ("vm-stale-oom", include_str!("../../../plans/vm-stale-oom.toml")),
     ("vm-anon-swap", include_str!("../../../plans/vm-anon-swap.toml")),
     ("vm-kswapd", include_str!("../../../plans/vm-kswapd.toml")),
     ("check-scan", include_str!("../../../plans/check-scan.toml")),

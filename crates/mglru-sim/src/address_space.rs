@@ -75,6 +75,8 @@ pub struct Vma {
     pub exec: bool,
     /// It is mapped now.
     pub mapped: bool,
+    /// Tasks of other address spaces use it too.
+    pub shared: bool,
     /// Its page tables.
     pub table: PageTable,
     pages: u32,
@@ -91,6 +93,7 @@ impl Vma {
             locked: spec.locked,
             exec: spec.exec,
             mapped: spec.mapped,
+            shared: spec.shared,
             table: PageTable::new(
                 if spec.mapped { spec.pages } else { 0 },
                 is_swap_backed(spec.kind),
@@ -214,10 +217,10 @@ impl AddressSpaces {
         &self.mms[mm as usize].regions
     }
 
-    /// Pages of anonymous and shared memory an address space holds, in memory or in swap.
+    /// Pages of memory an address space holds for itself, resident or in swap: what its end frees.
     pub fn footprint(&self, mm: u32) -> u64 {
         let vmas = self.regions(mm).iter().map(|&r| self.vma(r));
-        vmas.map(|v| v.table.resident() + v.table.swapped()).sum()
+        vmas.filter(|v| !v.shared).map(|v| v.table.resident() + v.table.swapped()).sum()
     }
 
     /// Maps a region; mapping one that is mapped changes nothing.

@@ -14,7 +14,7 @@ use crate::dirty::{FileScan, Pause, Reason, Thresholds, group_available};
 use crate::disk::{DiskId, Purpose};
 use crate::machine::Machine;
 use crate::task::{Doing, Flow, Sync};
-use crate::writeback::Load;
+use crate::writeback::{Held, Load};
 
 /// Pages a task dirties before it asks whether it must slow down.
 const DIRTY_BATCH: u32 = 32;
@@ -33,7 +33,7 @@ impl Machine {
     /// It is to be written.
     pub(crate) fn dirty_folio(&mut self, folio: FolioId, file: FileId, page: u64) {
         let entry = &self.lru.folios()[folio];
-        let memcg = self.world.memcg_of(entry.lruvec);
+        let (memcg, pages) = (self.world.memcg_of(entry.lruvec), entry.pages());
         // One dirty byte makes all pages of a folio count (spec §LF.12).
         let count = match (entry.flags.order(), entry.flags.has(Bit::DIRTY)) {
             (0, _) => 1,
@@ -42,6 +42,7 @@ impl Machine {
         };
         self.lru.set_dirty(folio);
         self.world.attach_buffer(folio);
+        self.world.take_buffers(memcg, folio, pages);
         let now = self.world.now;
         if let Some(at) = self.world.writeback.dirtied(file, page, count, memcg, now) {
             self.world.agenda.push(at, Event::FlusherTick);
@@ -288,14 +289,29 @@ impl Machine {
         all.saturating_sub(self.world.zones.kept_back())
     }
 
+    /// What a group holds of files now.
+    fn held_dirty(&self, memcg: MemcgId) -> Held {
+        let (dirty, writeback) = self.lru.memcg_write(memcg);
+        Held { dirty, writeback, file: self.world.held(memcg).file }
+    }
+
+    /// The statistics of groups are summed up over the processors.
+    pub(crate) fn sum_up(&mut self) {
+        self.lru.flush_stats();
+        if self.world.writeback.spec.summed {
+            let groups = (0..self.world.memcgs.len() as u32).map(MemcgId);
+            self.world.writeback.summed = groups.map(|memcg| self.held_dirty(memcg)).collect();
+        }
+    }
+
     /// Dirty load of a group; the root, and groups without limits of their own, have none.
     fn group_load(&self, memcg: MemcgId) -> Option<Load> {
         let headroom = self.world.memcgs.room(memcg);
         if !self.world.writeback.spec.per_group || headroom == u64::MAX {
             return None;
         }
-        let (dirty, writeback) = self.lru.memcg_write(memcg);
-        let file = self.world.held(memcg).file;
+        let summed = self.world.writeback.summed.get(memcg.index()).copied();
+        let Held { dirty, writeback, file } = summed.unwrap_or_else(|| self.held_dirty(memcg));
         let machine_dirty = self.dirty_pages();
         let available = group_available(file, dirty, headroom, self.available(), machine_dirty);
         let limits: Thresholds = self.world.writeback.spec.thresholds(available);

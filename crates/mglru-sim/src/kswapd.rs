@@ -19,6 +19,8 @@ pub struct Kswapd {
     order: u8,
     /// Throttled until then: events before are stale.
     asleep_until: Nanos,
+    /// It waits for room in the swap device's queue.
+    pub(crate) awaits_swap: bool,
     /// Processor time used, ns.
     pub spent: Nanos,
 }
@@ -44,6 +46,12 @@ impl Machine {
             self.kswapds[at].spent += self.world.now - began;
             self.wake_throttled();
             match step {
+                Step::Again(_) if self.world.takes_no_more_swap() => {
+                    self.kswapds[at].reclaim = Some(reclaim);
+                    self.kswapds[at].awaits_swap = true;
+                    self.kswapds[at].asleep_until = Nanos::MAX;
+                    return;
+                }
                 Step::Again(_) if self.others_first() => break self.world.now,
                 Step::Again(_) => {}
                 Step::Sleep { at_most, .. } => break self.timeout(at_most),
@@ -53,6 +61,17 @@ impl Machine {
         self.kswapds[at].asleep_until = resume;
         self.kswapds[at].reclaim = Some(reclaim);
         self.world.agenda.push(resume, Event::Kswapd(node));
+    }
+
+    /// Those that wait for room in the swap device's queue go on.
+    pub(crate) fn wake_swapping_kswapds(&mut self) {
+        for at in 0..self.kswapds.len() {
+            if std::mem::take(&mut self.kswapds[at].awaits_swap) {
+                let now = self.world.now;
+                self.kswapds[at].asleep_until = now;
+                self.world.agenda.push(now, Event::Kswapd(NodeId(at as u8)));
+            }
+        }
     }
 
     fn start_kswapd(&mut self, node: NodeId) -> Box<Reclaim> {

@@ -53,6 +53,8 @@ pub struct Machine {
     pub(crate) page_ns: Nanos,
     /// Tasks that wait for some write to end.
     pub(crate) syncing: Vec<u32>,
+    /// Tasks in reclaim that wait for room in the swap device's queue.
+    pub(crate) swapping: Vec<u32>,
     pub(crate) flusher_waits: bool,
     /// Processor time of tasks in reclaim, ns.
     pub(crate) reclaim_ns: Nanos,
@@ -82,7 +84,7 @@ impl Machine {
             self.wake(t);
         }
         if self.stat_flush > 0 {
-            self.lru.flush_stats();
+            self.sum_up();
             self.world.agenda.push(self.stat_flush / 2, Event::FlushStats);
         }
         while self.counted > 0 {
@@ -111,7 +113,7 @@ impl Machine {
 
     /// Sums the statistics of groups up, and again after a period, unless nothing else is to come.
     fn flush_stats(&mut self) {
-        self.lru.flush_stats();
+        self.sum_up();
         if !self.world.agenda.is_empty() {
             self.world.agenda.push(self.world.now + self.stat_flush, Event::FlushStats);
         }
@@ -322,6 +324,19 @@ impl Machine {
             }
         }
         self.world.give_back(finished);
+        self.wake_swapping();
+    }
+
+    /// Those who wait for room in the swap device's queue go on when there is.
+    fn wake_swapping(&mut self) {
+        if self.swapping.is_empty() && self.kswapds.iter().all(|kswapd| !kswapd.awaits_swap) {
+            return;
+        }
+        if self.world.has_swap_room() {
+            let waiting = std::mem::take(&mut self.swapping);
+            waiting.into_iter().for_each(|task| self.wake(task as usize));
+            self.wake_swapping_kswapds();
+        }
     }
 
     fn swapped_out(&mut self, folio: FolioId) {

@@ -164,7 +164,7 @@ impl Machine {
         let snapshot = self.snapshot();
         self.recorder.mark(phase, self.world.now, snapshot);
         if self.stat_flush > 0 {
-            self.lru.flush_stats();
+            self.sum_up();
         }
         Flow::Done
     }

@@ -73,6 +73,11 @@ impl Machine {
                     self.pay(work, began);
                     self.reclaim_ns += self.world.now - began;
                     self.wake_throttled();
+                    if self.world.takes_no_more_swap() {
+                        // Who submits a request waits for a free one.
+                        self.swapping.push(t as u32);
+                        break Flow::Wait;
+                    }
                     if self.others_first() {
                         break Flow::Busy;
                     }

@@ -112,6 +112,7 @@ impl Machine {
             quantum: spec.quantum_ns,
             page_ns: spec.costs.resident(1),
             syncing: Vec::new(),
+            swapping: Vec::new(),
             flusher_waits: false,
             reclaim_ns: 0,
             oom_kills: 0,

@@ -60,7 +60,8 @@ pub struct MachineSpec {
     /// given) and the keys that differ from it.
     pub device: DeviceSpec,
     /// The file system of the device: how large the folios of its files may be. `order0`: single
-    /// pages; `ext4`: large ones in kernels later than 6.12; `xfs`: large ones in every kernel.
+    /// pages; `ext4`: large ones in kernels later than 6.12, and buffers that are charged with
+    /// `charge_kernel`; `xfs`: large ones in every kernel.
     #[serde(skip_serializing_if = "FileSystem::is_order0")]
     pub filesystem: FileSystem,
     /// Swap space.
@@ -84,8 +85,8 @@ pub struct MachineSpec {
     pub kswapd: bool,
     /// Pages charged to a group at a time and kept per processor; 0: each page by itself.
     pub charge_batch: u32,
-    /// How often the statistics of groups are summed up over the processors, ms (Linux: 2000).
-    /// Heuristics of the classic LRU see the last sum. 0: they see sizes and refaults as they are.
+    /// How often the statistics of groups are summed up over the processors, ms. Heuristics of the
+    /// classic LRU see the last sum. 0: they see sizes and refaults as they are.
     /// A run begins in the middle of a period; the start of a phase sums up too, because whoever
     /// reads `memory.stat` then does.
     pub stat_flush_ms: u32,
@@ -118,7 +119,7 @@ impl Default for MachineSpec {
             quantum_ns: 20_000,
             kswapd: true,
             charge_batch: 0,
-            stat_flush_ms: 0,
+            stat_flush_ms: 2000,
             charge_kernel: false,
             swappiness: 60,
             groups: BTreeMap::new(),

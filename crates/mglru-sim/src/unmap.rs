@@ -122,10 +122,11 @@ impl Machine {
         self.lru.free_folio(folio);
     }
 
-    /// Unmaps everything of an address space, for good.
+    /// Unmaps everything of an address space, for good, but for what others use too.
     pub(crate) fn unmap_all(&mut self, mm: u32) {
         for region in self.world.spaces.regions(mm).to_vec() {
-            if self.world.spaces.vma(region).mapped {
+            let vma = self.world.spaces.vma(region);
+            if vma.mapped && !vma.shared {
                 self.unmap(region);
             }
         }

@@ -138,6 +138,8 @@ pub struct World {
     pub nodes_dropped: u64,
     /// Folios of files may be large.
     pub(crate) large: bool,
+    /// A write to swap was queued.
+    pub(crate) swap_queued: bool,
     nr_nodes: u32,
     held: Vec<Held>,
     kernel: KernelMemory,
@@ -179,9 +181,10 @@ impl World {
             blind_shadow_limit: false,
             nodes_dropped: 0,
             large: false,
+            swap_queued: false,
             nr_nodes: spec.nodes,
             held: Vec::new(),
-            kernel: KernelMemory::new(spec.charge_kernel),
+            kernel: KernelMemory::new(spec),
             shadow_nodes: Vec::new(),
             pool: PageStack::default(),
             files_disk: Disk::new(Device::new(spec.device.clone(), lane(0))),
@@ -369,6 +372,16 @@ impl World {
     pub fn give_back(&mut self, mut finished: Vec<Purpose>) {
         finished.clear();
         self.finished = finished;
+    }
+
+    /// Has a write to swap been queued since the last question, and is the queue full now?
+    pub(crate) fn takes_no_more_swap(&mut self) -> bool {
+        std::mem::take(&mut self.swap_queued) && !self.has_swap_room()
+    }
+
+    /// Does the swap device take another request?
+    pub(crate) fn has_swap_room(&self) -> bool {
+        self.swap_disk.as_ref().is_none_or(|disk| disk.device().has_room())
     }
 
     /// The device that files are on.

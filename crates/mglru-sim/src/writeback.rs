@@ -15,6 +15,17 @@ pub struct Domain {
     bandwidth: Bandwidth,
 }
 
+/// Counts pages of files that a group holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Dirty.
+    pub dirty: u64,
+    /// Under writeback.
+    pub writeback: u64,
+    /// All.
+    pub file: u64,
+}
+
 /// Dirty pages and pages under writeback, and how many there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
@@ -43,6 +54,8 @@ pub struct Writeback {
     under_way: Vec<u64>,
     machine: Domain,
     groups: Vec<Domain>,
+    /// What each group held when statistics were last summed up; empty: limits see what it holds.
+    pub summed: Vec<Held>,
     flushers: Vec<Flusher>,
     turn: usize,
     tick_armed: bool,
@@ -63,6 +76,7 @@ impl Writeback {
             under_way: vec![0; nr_files],
             machine: Domain::default(),
             groups: Vec::new(),
+            summed: Vec::new(),
             flushers: Vec::new(),
             turn: 0,
             tick_armed: false,

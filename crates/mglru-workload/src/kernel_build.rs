@@ -280,11 +280,15 @@ impl Script for KernelBuild {
             let text = RegionSpec::plain(mm, text, TEXT_PAGES);
             layout.regions.push(RegionSpec { exec: true, ..text });
         }
-        layout.regions.push(RegionSpec::plain(0, RegionKind::Shmem, objects));
+        let of_all = |mm, pages| RegionSpec {
+            shared: true,
+            ..RegionSpec::plain(mm, RegionKind::Shmem, pages)
+        };
+        layout.regions.push(of_all(0, objects));
         let mm = self.params.parallel;
         add_task(&mut layout, mm, "");
         let pages = TREE_FILES as u32 * TREE_FILE_PAGES;
-        layout.regions.push(RegionSpec::plain(mm, RegionKind::Shmem, pages));
+        layout.regions.push(of_all(mm, pages));
         layout
     }
 

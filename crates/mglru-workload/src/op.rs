@@ -306,10 +306,13 @@ pub struct RegionSpec {
     pub exec: bool,
     /// Mapped from the start; otherwise by [`Op::Map`].
     pub mapped: bool,
+    /// Tasks of other address spaces use it too, as they do a file of tmpfs: it stays when the one
+    /// it belongs to ends or is killed.
+    pub shared: bool,
 }
 
 impl RegionSpec {
-    /// A plain region: mapped, reclaimable, not advised, compressible.
+    /// A plain region: mapped, reclaimable, not advised, compressible, of one address space.
     pub fn plain(mm: u32, kind: RegionKind, pages: u32) -> Self {
         Self {
             mm,
@@ -320,6 +323,7 @@ impl RegionSpec {
             locked: false,
             exec: false,
             mapped: true,
+            shared: false,
         }
     }
 }

@@ -281,6 +281,7 @@ impl WorkloadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Op;
 
     /// Whole numbers, a line each.
     const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/pages.plain");
@@ -293,9 +294,9 @@ mod tests {
         parse(text).unwrap().build(1, scale).err().unwrap().to_string()
     }
 
-    #[test]
-    fn every_kind_is_listed_and_builds_with_defaults() {
-        for (kind, _) in WorkloadSpec::kinds() {
+    /// One of every kind, with defaults where there are any.
+    fn every_kind() -> impl Iterator<Item = (&'static str, Box<dyn Workload>)> {
+        WorkloadSpec::kinds().iter().map(|(kind, _)| {
             let text = match *kind {
                 "job" => {
                     "kind = \"job\"\ntext = \"region kind=anon pages=2\\n\
@@ -306,8 +307,31 @@ mod tests {
             };
             let is_exact = matches!(*kind, "job" | "trace");
             let scale = if is_exact || *kind == "highalloc" { 1.0 } else { 1.0 / 64.0 };
-            let workload = parse(text).unwrap().build(1, scale).unwrap();
+            (*kind, parse(text).unwrap().build(1, scale).unwrap())
+        })
+    }
+
+    #[test]
+    fn every_kind_is_listed_and_builds_with_defaults() {
+        for (kind, workload) in every_kind() {
             assert!(workload.layout().tasks.iter().any(|task| !task.background), "{kind}");
+        }
+    }
+
+    /// A killed task takes its memory along: nobody else may count on it.
+    #[test]
+    fn tasks_touch_memory_of_their_own_or_shared_memory() {
+        for (kind, mut workload) in every_kind() {
+            let layout = workload.layout();
+            for (t, task) in (0..).zip(&layout.tasks) {
+                let ops = (0..20_000).map(|_| workload.next(t)).take_while(|&op| op != Op::Done);
+                for op in ops.collect::<Vec<_>>() {
+                    let Op::Touch { region, .. } = op else { continue };
+                    let region = &layout.regions[region as usize];
+                    let owns = region.mm == task.mm || region.shared;
+                    assert!(owns, "{kind}: task {t} of {} touches {region:?}", task.mm);
+                }
+            }
         }
     }
 

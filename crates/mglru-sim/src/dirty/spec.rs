@@ -20,6 +20,9 @@ pub struct DirtySpec {
     pub request_kb: u32,
     /// Groups have dirty limits of their own, by their own available memory.
     pub per_group: bool,
+    /// Those limits see what a group held dirty, under writeback and cached when its statistics were
+    /// last summed up (`stat_flush_ms`), as Linux 6.12 and later do; otherwise what it holds now.
+    pub summed: bool,
 }
 
 impl Default for DirtySpec {
@@ -31,6 +34,7 @@ impl Default for DirtySpec {
             wake_ms: 5_000,
             request_kb: 1_280,
             per_group: true,
+            summed: false,
         }
     }
 }

@@ -130,6 +130,7 @@ impl World {
         if self.submit(DiskId::Swap, io, Purpose::SwapOut(folio)) {
             return Outcome::Ready { wrote: true };
         }
+        self.swap_queued = true;
         Outcome::WriteQueued
     }
 

@@ -1,15 +1,18 @@
-//! Kernel memory of groups, where it is charged: page tables, and the nodes of page caches that
-//! hold pages and shadows. It is charged whatever the limits, so that the next page feels it.
+//! Kernel memory of groups, where it is charged: page tables, the nodes of page caches that hold
+//! pages and shadows, and the buffers of what was written to ext4. It is charged whatever the limits, so that the next page feels it.
 
-use mglru::types::{MemcgId, NodeId};
+use mglru::types::{FolioId, MemcgId, NodeId};
 use mglru_workload::FileId;
 
 use super::World;
 use crate::page_stack::PageStack;
 use crate::physical::MigrateType;
-use crate::spec::PAGE_SIZE;
+use crate::spec::{FileSystem, MachineSpec, PAGE_SIZE};
 use crate::zones::Mark;
 
+/// What ext4 keeps of each block that was written through the page cache, as long as that is cached:
+/// 39 to a page.
+const BUFFER_BYTES: u64 = 105;
 /// A node of 64 slots.
 pub(super) const NODE_BYTES: u64 = 576;
 
@@ -19,11 +22,16 @@ pub(super) struct KernelMemory {
     is_charged: bool,
     used: Vec<u64>,
     pages: PageStack,
+    /// Files have buffers.
+    buffers: bool,
+    /// Bytes of the buffers of each folio.
+    of_folio: Vec<u32>,
 }
 
 impl KernelMemory {
-    pub(super) fn new(is_charged: bool) -> Self {
-        Self { is_charged, ..Self::default() }
+    pub(super) fn new(spec: &MachineSpec) -> Self {
+        let buffers = spec.charge_kernel && spec.filesystem == FileSystem::Ext4;
+        Self { is_charged: spec.charge_kernel, buffers, ..Self::default() }
     }
 
     pub(super) fn is_charged(&self) -> bool {
@@ -76,6 +84,29 @@ impl World {
             self.take_kernel(memcg, (has - had) * NODE_BYTES);
         } else if has < had {
             self.give_kernel(memcg, (had - has) * NODE_BYTES);
+        }
+    }
+
+    /// Charges a group for the buffers of a folio that is written for the first time.
+    pub(crate) fn take_buffers(&mut self, memcg: MemcgId, id: FolioId, pages: u64) {
+        if !self.kernel.buffers {
+            return;
+        }
+        let of_folio = &mut self.kernel.of_folio;
+        if of_folio.len() <= id.index() {
+            of_folio.resize(id.index() + 1, 0);
+        }
+        if of_folio[id.index()] == 0 {
+            of_folio[id.index()] = (pages * BUFFER_BYTES) as u32;
+            self.take_kernel(memcg, pages * BUFFER_BYTES);
+        }
+    }
+
+    /// The folio goes, and its buffers with it.
+    pub(super) fn give_buffers(&mut self, memcg: MemcgId, id: FolioId) {
+        let bytes = self.kernel.of_folio.get_mut(id.index()).map_or(0, std::mem::take);
+        if bytes > 0 {
+            self.give_kernel(memcg, u64::from(bytes));
         }
     }
 

@@ -76,6 +76,7 @@ impl World {
         *self.held_as(folio) -= folio.pages();
         let (memcg, node) = (self.memcg_of(folio.lruvec), self.node_of(folio.lruvec));
         self.memcgs.uncharge(memcg, folio.pages());
+        self.give_buffers(memcg, id);
         if !self.put_folio(id) {
             self.zones.free(node, folio.flags.zone(), folio.pages());
         }

@@ -40,6 +40,35 @@ fn classic_and_after_wait_for_the_device() {
     }
 }
 
+/// dd of 1 MiB blocks on ext4 in 32 MiB, writes taking 1 s, dirty ratios 95 and 90, statistics summed up
+/// every 250 ms (`truth`: 8dd.dr90_delay1000_l32_c192): 6.12 and 7.1 kill, 7.2 and the classic LRU do not.
+#[test]
+fn limits_that_see_old_statistics_let_the_group_fill_with_dirty_pages() {
+    let kills = |variant: &str, summed: bool, mib: u32| {
+        let mut script = Script::default();
+        let group = script.group("/dd", None);
+        let file = script.file(0);
+        let blocks =
+            (0..192).flat_map(|i| [write(file, i * 256, 256), Op::Compute { ns: 11_400_000 }]);
+        script.task(0, Some(group), blocks.collect());
+        let text = format!(
+            "memory = \"2GiB\"\ncpus = 2\ndevice = \"delay\"\nfilesystem = \"ext4\"\n\
+             charge_kernel = true\nstat_flush_ms = 250\n\
+             dirty = {{ ratio = 95, background_ratio = 90, summed = {summed} }}\n\
+             groups.\"/dd\" = {{ \"memory.max\" = \"{mib}MiB\" }}"
+        );
+        let outcome = script.run(&spec(&text), variant);
+        (outcome.counter("oom_kill").unwrap(), outcome.counter("pgsteal_direct").unwrap())
+    };
+    for (variant, killed) in [("k6.12", 1), ("k7.1", 1), ("k7.2", 0), ("classic", 0)] {
+        assert_eq!(kills(variant, true, 32).0, killed, "{variant}");
+        assert_eq!(kills(variant, false, 32).0, 0, "{variant}: a limit that holds");
+        assert_eq!(kills(variant, true, 128).0, 0, "{variant}: in 128 MiB");
+    }
+    // Booted: 41,472 and 17,664 pages. A hundredth of the cache is in buffers.
+    assert_eq!((kills("k7.2", true, 32).1, kills("k7.2", true, 128).1), (41_216, 17_408));
+}
+
 #[test]
 fn a_dirty_limit_of_the_group_slows_the_writer_instead() {
     for variant in ["classic", "before", "after"] {
