@@ -42,6 +42,8 @@ const SECTIONS: &[(&str, &str, &str)] = &[
     ("`kind = \"touch\"`", "mglru-workload/src/touch.rs", "TouchParams"),
     ("`kind = \"job\"`", "mglru-workload/src/spec.rs", "JobSource"),
     ("`kind = \"trace\"`", "mglru-workload/src/spec.rs", "TraceSource"),
+    ("`kind = \"several\"`", "mglru-workload/src/several.rs", "SeveralParams"),
+    ("`[workload.parts.NAME]`: one of several", "mglru-workload/src/several.rs", "Part"),
     ("`kind = \"program\"`", "mglru-lab/src/backend/kernel/program.rs", "Keys"),
     ("`kind = \"fio\"`", "mglru-workload/src/fio.rs", "FioParams"),
     ("`kind = \"ycsb\"`", "mglru-workload/src/ycsb/store.rs", "StoreParams"),
@@ -61,6 +63,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
 
 /// Words that several workloads take.
 const ENGINES: &str = "crates/mglru-workload/src/pages.rs";
+
+/// The statements of the job language, and the title of their section.
+const STATEMENTS: &str = "crates/mglru-workload/src/job/statements.rs";
+const LANGUAGE: &str = "`job-language`: statements of `kind = \"job\"`";
+const TABLE: &str = "| key | takes | unit | default | meaning |\n|---|---|---|---|---|";
 
 /// Writes the page. False where it could not.
 pub fn write(root: &Path) -> bool {
@@ -86,13 +93,26 @@ fn page(root: &Path) -> Result<String, String> {
         let source = fs::read_to_string(&path).map_err(|e| format!("{file}: {e}"))?;
         let words = source.clone() + &fs::read_to_string(root.join(ENGINES)).unwrap_or_default();
         let keys = keys(&source, &words, name).ok_or(format!("{file}: no struct {name}"))?;
-        let head = "| key | takes | unit | default | meaning |\n|---|---|---|---|---|";
-        let _ = write!(text, "\n## {title}\n\n{head}\n");
+        let _ = write!(text, "\n## {title}\n\n{TABLE}\n");
         for Key { name, takes, unit, default, means } in keys {
             let _ = writeln!(text, "| `{name}` | {takes} | {unit} | {default} | {means} |");
         }
     }
+    let source = fs::read_to_string(root.join(STATEMENTS)).map_err(|e| e.to_string())?;
+    let _ = write!(text, "\n## {LANGUAGE}\n\n{TABLE}\n");
+    for [name, takes, means] in statements(&source) {
+        let _ = writeln!(text, "| `{name}` | {takes} |  |  | {means} |");
+    }
     Ok(text)
+}
+
+/// The texts of a table of statements, three each: its name, what it takes, what it says.
+fn statements(source: &str) -> Vec<[String; 3]> {
+    let table = between(source, "&[(&str, &str, &str)] = &[", "\n];").unwrap_or_default();
+    let joined = table.split("\\\n").map(str::trim_start).collect::<String>();
+    let texts: Vec<String> =
+        joined.split('"').skip(1).step_by(2).map(|text| text.replace('|', "\\|")).collect();
+    texts.chunks_exact(3).map(|of| [0, 1, 2].map(|at: usize| of[at].clone())).collect()
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -241,6 +261,13 @@ mod tests {
         ];
         assert_eq!(keys(SOURCE, SOURCE, "Group"), Some(expected));
         assert_eq!(keys(SOURCE, SOURCE, "Gone"), None);
+    }
+
+    #[test]
+    fn statements_are_read_three_texts_at_a_time() {
+        let source = "X: &[(&str, &str, &str)] = &[\n    (\"a\", \"X|Y\", \"One \\\n  two.\"),\n\
+            (\n\"b\",\n\"\",\n\"Three.\",\n),\n];";
+        assert_eq!(statements(source), [["a", "X\\|Y", "One two."], ["b", "", "Three."]]);
     }
 
     #[test]

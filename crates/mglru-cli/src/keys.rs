@@ -12,6 +12,9 @@ use mglru_lab::render;
 const PAGE: &str = include_str!("../../../docs/reference/keys.md");
 const COLUMNS: [&str; 5] = ["key", "takes", "unit", "default", "meaning"];
 
+/// Asks for every kind of workload.
+const WORKLOAD: &str = "workload";
+
 /// Some keys that belong together.
 struct Section {
     title: String,
@@ -22,9 +25,19 @@ impl Section {
     /// What `mglru help keys` takes for it: `machine.swap`, `published`, `fio`.
     fn name(&self) -> &str {
         let quoted = self.title.split(['`', '"']).nth(1).unwrap_or(&self.title);
-        let kind = self.title.strip_prefix("`kind = \"").and_then(|t| t.split('"').next());
+        let kind = self.kind();
         let group = self.title.starts_with("`[groups.").then_some("groups");
         kind.or(group).unwrap_or(quoted.trim_matches(['[', ']']))
+    }
+
+    /// The kind of workload that it is about.
+    fn kind(&self) -> Option<&str> {
+        self.title.strip_prefix("`kind = \"").and_then(|t| t.split('"').next())
+    }
+
+    /// `workload` is every kind.
+    fn is_asked(&self, name: &str) -> bool {
+        self.name() == name || name == WORKLOAD && self.kind().is_some()
     }
 }
 
@@ -39,11 +52,16 @@ pub(super) fn asked(mut args: Vec<OsString>) -> Vec<OsString> {
 /// Lists the keys of the named sections, or of all.
 pub(super) fn run(names: &[String], as_json: bool) -> Answer {
     let all = sections(PAGE);
-    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|s| s.name() == *name)) {
-        let near = did_you_mean(unknown, all.iter().map(Section::name));
+    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|s| s.is_asked(name))) {
+        let known: Vec<&str> = all.iter().map(Section::name).chain([WORKLOAD]).collect();
+        let near = match did_you_mean(unknown, known.iter().copied()) {
+            none if none.is_empty() => format!(" (known: {})", known.join(", ")),
+            near => near,
+        };
         return Err(Error::Request(format!("keys {unknown}: no section of a plan{near}")));
     }
-    let wanted = |section: &Section| names.is_empty() || names.iter().any(|n| n == section.name());
+    let wanted =
+        |section: &Section| names.is_empty() || names.iter().any(|name| section.is_asked(name));
     let wanted: Vec<Section> = all.into_iter().filter(wanted).collect();
     let text = if as_json { document(&wanted) } else { text(&wanted) };
     Ok((text, 0))

@@ -20,8 +20,8 @@ const NS_PER_MS: u64 = 1_000_000;
 /// Where a device's rate stands: `bps8M` in the variant's name (megabytes of 10^6).
 const RATE: &str = "bps";
 const MB: u64 = 1_000_000;
-/// Processor time of dd for a MiB, ns: the guests on 7.1 and 7.2, which are translated, wrote 24 MB in
-/// the first 260 ms where nothing held them (`8dd.dr90`).
+/// Processor time of dd for a MiB, ns: the guests on 7.1 and 7.2, which are translated, wrote 24 MB
+/// in the first 260 ms where nothing held them (`8dd.dr90`).
 const DD_NS: i64 = 11_400_000;
 /// Counters whose sum is what reclaim took, and looked at: kernels differ in whom a request of an
 /// administrator counts for.

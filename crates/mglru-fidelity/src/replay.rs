@@ -263,7 +263,7 @@ fn machine(run: &Run, job: &JobSpec) -> MachineSpec {
 
 fn limits(job: &JobSpec) -> GroupSpec {
     let mut group = GroupSpec::default();
-    for &(knob, value) in &job.settings {
+    for &(_, knob, value) in &job.settings {
         match knob {
             Knob::MemoryMin => group.min = Size(value),
             Knob::MemoryLow => group.low = Size(value),

@@ -25,8 +25,13 @@ pub fn carry_out(command: &Administer) -> Command {
         Administer::DropCaches => write("/proc/sys/vm/drop_caches", "3"),
         Administer::Write { path, value } => write(path, value),
         Administer::Reclaim { group, bytes, swappiness } => {
-            let swappiness = swappiness.map_or_else(String::new, |s| format!(" swappiness={s}"));
+            let swappiness = swappiness.iter().map(|value| format!(" swappiness={value}"));
+            let swappiness: String = swappiness.collect();
             write(&format!("{}/memory.reclaim", group_dir(group)), &format!("{bytes}{swappiness}"))
+        }
+        Administer::Remove { group } => {
+            let dir = group_dir(group);
+            told(&format!("rmdir {dir}"), fs::remove_dir(&dir))
         }
         Administer::Age { group, can_swap, force } => debug(group, |id, node| {
             let max_seq = node.generations.last()?.seq;

@@ -63,7 +63,8 @@ pub enum Tell {
 pub enum Administer {
     Sync,
     DropCaches,
-    Reclaim { group: String, bytes: u64, swappiness: Option<u8> },
+    Reclaim { group: String, bytes: u64, swappiness: Option<String> },
+    Remove { group: String },
     Write { path: String, value: String },
     Age { group: String, can_swap: bool, force: bool },
     Evict { group: String, offset: u32, swappiness: u8, nr: u64 },

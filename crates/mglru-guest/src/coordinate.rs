@@ -29,12 +29,17 @@ const SELF: &str = "/init";
 /// Reads messages of a worker; none come when its line is closed.
 type Heard = (usize, Option<Ask>);
 
+/// A barrier: whose it is, and its number.
+type Barrier = (Option<u32>, u32);
+
 struct Running {
     child: Child,
     /// Gone once the worker is.
     line: Option<ChildStdin>,
     /// Tasks that the run waits for.
     left: BTreeSet<u32>,
+    /// Tasks that have not ended, in the background too.
+    busy: BTreeSet<u32>,
     counted: Done,
     ended: Ended,
 }
@@ -45,8 +50,10 @@ struct Coordinator<'a> {
     heard: Receiver<Heard>,
     /// Heard while waiting for something else.
     later: VecDeque<Heard>,
-    /// Tasks at each barrier, with their workers.
-    barriers: BTreeMap<u32, Vec<(usize, u32)>>,
+    /// Tasks at each barrier of each crew, with their workers.
+    barriers: BTreeMap<Barrier, Vec<(usize, u32)>>,
+    /// The crew of each task.
+    crews: Vec<Option<u32>>,
     observer: Observer,
     sample_every: Duration,
     next_sample: Instant,
@@ -79,6 +86,7 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         heard,
         later: VecDeque::new(),
         barriers: BTreeMap::new(),
+        crews: workload.crews.clone(),
         observer: Observer::new(order),
         sample_every,
         next_sample: Instant::now() + sample_every,
@@ -118,9 +126,10 @@ fn start_worker(at: usize, start: &Start, sender: Sender<Heard>) -> Result<Runni
     let line = child.stdin.take();
     let counted = start.me.tasks.iter().filter(|task| !task.background);
     let left = counted.map(|task| task.id).collect();
+    let busy = start.me.tasks.iter().map(|task| task.id).collect();
     let ended = Ended { pid: Some(child.id()), ..Ended::default() };
     let counted = Done::default();
-    let mut worker = Running { child, line, left, counted, ended };
+    let mut worker = Running { child, line, left, busy, counted, ended };
     worker.say(start);
     Ok(worker)
 }
@@ -200,7 +209,7 @@ impl Coordinator<'_> {
                 self.workers[at].say(&Tell::GoOn { task });
             }
             Some(Ask::Barrier { task, id }) => {
-                self.barriers.entry(id).or_default().push((at, task));
+                self.barriers.entry((self.crew(task), id)).or_default().push((at, task));
                 self.open_barriers();
             }
             Some(Ask::Administer { task, command }) => {
@@ -210,10 +219,13 @@ impl Coordinator<'_> {
             }
             Some(Ask::TaskDone { task }) => {
                 self.workers[at].left.remove(&task);
+                self.workers[at].busy.remove(&task);
+                self.dismiss_if_done(at)?;
                 self.open_barriers();
             }
             Some(Ask::Failed { why }) => return Err(why),
-            Some(Ask::Ready | Ask::Counted { .. } | Ask::Measured(_)) => {}
+            Some(Ask::Measured(measured)) => self.workers[at].ended.measured = Some(measured),
+            Some(Ask::Ready | Ask::Counted { .. }) => {}
             None => {
                 self.gone(at)?;
                 // The event was what ended it.
@@ -264,6 +276,7 @@ impl Coordinator<'_> {
         let status = worker.child.wait().map_err(|e| format!("worker {at}: {e}"))?;
         worker.line = None;
         worker.left.clear();
+        worker.busy.clear();
         (worker.ended.status, worker.ended.signal) = (status.code(), status.signal());
         for waiting in self.barriers.values_mut() {
             waiting.retain(|(worker, _)| *worker != at);
@@ -275,13 +288,46 @@ impl Coordinator<'_> {
         }
     }
 
-    /// Opens each barrier at which every counted task that is left stands.
+    /// A process whose tasks have all ended ends while others go on, as a program does: its memory
+    /// is given back. What it counted is asked first.
+    fn dismiss_if_done(&mut self, at: usize) -> Result<(), String> {
+        let others = self.workers.iter().any(|worker| !worker.left.is_empty());
+        if !self.workers[at].busy.is_empty() || !others {
+            return Ok(());
+        }
+        let kernel = counts::of_process(self.workers[at].child.id());
+        self.workers[at].say(&Tell::Count);
+        self.workers[at].say(&Tell::Finish);
+        while self.workers[at].line.is_some() {
+            match self.listen() {
+                (from, Some(Ask::Counted { ops, reads, writes })) if from == at => {
+                    self.workers[at].counted = Done { ops, reads, writes, ..kernel };
+                }
+                (from, Some(Ask::Measured(measured))) if from == at => {
+                    self.workers[at].ended.measured = Some(measured);
+                }
+                (from, None) if from == at => self.gone(at)?,
+                heard => self.later.push_back(heard),
+            }
+        }
+        Ok(())
+    }
+
+    fn crew(&self, task: u32) -> Option<u32> {
+        self.crews.get(task as usize).copied().flatten()
+    }
+
+    /// Opens each barrier at which every task of a crew that has not ended stands.
     fn open_barriers(&mut self) {
-        let left: usize = self.workers.iter().map(|worker| worker.left.len()).sum();
-        let full: Vec<u32> = self
+        let mut left: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+        for task in self.workers.iter().flat_map(|worker| &worker.busy) {
+            *left.entry(self.crew(*task)).or_default() += 1;
+        }
+        let of = |crew: &Option<u32>| left.get(crew).copied().unwrap_or(0);
+        let full: Vec<Barrier> = self
             .barriers
             .iter()
-            .filter(|(_, waiting)| !waiting.is_empty() && waiting.len() >= left)
+            .filter(|((crew, _), waiting)| !waiting.is_empty() && waiting.len() >= of(crew))
             .map(|(id, _)| *id)
             .collect();
         for id in full {

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use mglru_workload::op::{Advice, Content, RegionSpec};
+use mglru_workload::op::{Advice, Content, MemoryAdvice, RegionSpec};
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 
 /// Bytes of a page.
@@ -125,6 +125,29 @@ impl Mapping {
             // SAFETY: `word` is inside the page, which is inside the mapping.
             unsafe { AtomicU64::from_ptr(at.cast::<u64>().add(word)) }.store(x, Ordering::Relaxed);
         }
+    }
+
+    /// Locks all of it in memory, or takes that back.
+    pub fn lock(&self, locked: bool) -> Result<(), String> {
+        let (start, len) = (self.start.as_ptr().cast(), self.pages * PAGE);
+        // SAFETY: the range is this mapping's; locking changes no content.
+        let done = unsafe { if locked { mm::mlock(start, len) } else { mm::munlock(start, len) } };
+        done.map_err(|e| format!("{}: {e}", if locked { "mlock" } else { "munlock" }))
+    }
+
+    /// Says what is to become of pages.
+    pub fn advise_pages(&self, page: u32, nr: u32, advice: MemoryAdvice) -> Result<(), String> {
+        let nr = (nr as usize).min(self.pages - page as usize);
+        let at = self.page(page).cast();
+        let kernel = match advice {
+            MemoryAdvice::Cold => mm::Advice::LinuxCold,
+            MemoryAdvice::PageOut => mm::Advice::LinuxPageOut,
+            MemoryAdvice::PopulateRead => mm::Advice::LinuxPopulateRead,
+            MemoryAdvice::PopulateWrite => mm::Advice::LinuxPopulateWrite,
+        };
+        // SAFETY: the range is this mapping's; none of these changes what is in it.
+        unsafe { mm::madvise(at, nr * PAGE, kernel) }
+            .map_err(|e| format!("madvise {advice:?}: {e}"))
     }
 
     /// Gives pages back but keeps the mapping.

@@ -208,6 +208,8 @@ pub struct Workload {
     pub pin: Option<usize>,
     /// The TLB is flushed every so many operations; 0: never.
     pub tlb_flush_every: u64,
+    /// The crew that each task waits with at barriers, if it does.
+    pub crews: Vec<Option<u32>>,
     /// Processes the tasks run in.
     pub workers: Vec<Worker>,
 }

@@ -1,6 +1,7 @@
 //! One task: takes its operations from the workload and carries them out on the real machine.
 
 use std::fs::{File, OpenOptions};
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
@@ -9,11 +10,14 @@ use std::time::{Duration, Instant};
 
 use mglru_guest::order::{Worker, file_path};
 use mglru_guest::processor::ProcessorTime;
-use mglru_workload::op::{FileId, GroupId, Knob, Layout, RegionKind, RegionSpec};
+use mglru_workload::op::{
+    ANON_ONLY, FileAdvice, FileId, GroupId, Knob, Layout, RegionKind, RegionSpec,
+};
 use mglru_workload::{Control, Op, TaskId};
+use rustix::fs::{Advice as Posix, fadvise};
 
 use crate::ask::{Administer, Ask};
-use crate::memory::Mapping;
+use crate::memory::{Mapping, PAGE};
 use crate::setup::group_dir;
 use crate::worker::Shared;
 
@@ -89,6 +93,18 @@ impl Places {
         mapping.as_deref().map(then).ok_or_else(|| format!("region {region} is not mapped"))
     }
 
+    /// The advice holds for this process's open file, and for the mappings it made through it.
+    fn advise(&self, file: FileId, page: u64, nr: u64, advice: FileAdvice) -> Result<(), String> {
+        let posix = match advice {
+            FileAdvice::DontNeed => Posix::DontNeed,
+            FileAdvice::NoReuse => Posix::NoReuse,
+            FileAdvice::Normal => Posix::Normal,
+        };
+        let [from, len] = [page, nr].map(|pages| pages * PAGE as u64);
+        let advised = fadvise(&self.files[file as usize], from, NonZeroU64::new(len), posix);
+        of_file(file, advised.map_err(Into::into))
+    }
+
     fn group(&self, group: GroupId) -> String {
         self.groups[group as usize].clone()
     }
@@ -153,6 +169,12 @@ impl<'a> Task<'a> {
             Op::Map { region } => places.map(region)?,
             Op::Unmap { region } => places.unmap(region),
             Op::Free { region, page, nr } => places.with(region, |m| m.free(page, nr))??,
+            Op::Lock { region } => places.with(region, |m| m.lock(true))??,
+            Op::Unlock { region } => places.with(region, |m| m.lock(false))??,
+            Op::Advise { region, page, nr, advice } => {
+                places.with(region, |m| m.advise_pages(page, nr, advice))??;
+            }
+            Op::AdviseFile { file, page, nr, advice } => places.advise(file, page, nr, advice)?,
             Op::Compute { ns } => self.processor.spend(Duration::from_nanos(ns)),
             Op::Think { ns } => std::thread::sleep(Duration::from_nanos(ns)),
             Op::End { class } => self.end(class),
@@ -243,8 +265,12 @@ impl<'a> Task<'a> {
             Control::Reclaim { group, bytes, swappiness } => Administer::Reclaim {
                 group: group.map_or_else(String::new, name),
                 bytes,
-                swappiness,
+                swappiness: swappiness.map(|value| match value {
+                    ANON_ONLY => "max".to_owned(),
+                    value => value.to_string(),
+                }),
             },
+            Control::Remove { group } => Administer::Remove { group: name(group) },
             Control::Set { group, knob, value } => set(&name(group), knob, value),
             Control::Age { group, can_swap, force } => {
                 Administer::Age { group: name(group), can_swap, force }

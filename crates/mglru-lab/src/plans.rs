@@ -32,6 +32,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("highalloc", include_str!("../../../plans/highalloc.toml")),
     ("trace", include_str!("../../../plans/trace.toml")),
     ("read-scan", include_str!("../../../plans/read-scan.toml")),
+    ("advice", include_str!("../../../plans/advice.toml")),
     ("large-folios", include_str!("../../../plans/large-folios.toml")),
     ("vm-dd", include_str!("../../../plans/vm-dd.toml")),
     ("vm-throttle-oom", include_str!("../../../plans/vm-throttle-oom.toml")),

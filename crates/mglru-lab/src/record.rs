@@ -114,8 +114,8 @@ impl Record {
     }
 
     /// A metric by name: a figure of `metrics` (`latency_us.p99`), a counter, `custom.x`,
-    /// `/group:counter`, or a quotient `a/b` of two of them. `None` when the record has no such
-    /// figure or the divisor is 0.
+    /// `/group:counter`, a counter of a phase (`pgpgin@scan`), or a quotient `a/b` of two of them.
+    /// `None` when the record has no such figure or the divisor is 0.
     pub fn metric(&self, name: &str) -> Option<f64> {
         if let Some(value) = self.figure(name) {
             return Some(value);
@@ -128,7 +128,18 @@ impl Record {
         name.match_indices('/').find_map(quotient)
     }
 
+    /// A counter, `ops`, `accesses` or `seconds` of a phase: of all that bear its name together.
+    fn figure_of_phase(&self, name: &str, phase: &str) -> Option<f64> {
+        let phases = self.custom.get("phases")?.as_array()?.iter();
+        let of = |of: &Json| of["counters"].get(name).or_else(|| of.get(name))?.as_f64();
+        let values: Vec<f64> = phases.filter(|of| of["name"] == phase).filter_map(of).collect();
+        (!values.is_empty()).then(|| values.iter().sum())
+    }
+
     fn figure(&self, name: &str) -> Option<f64> {
+        if let Some((name, phase)) = name.rsplit_once('@') {
+            return self.figure_of_phase(name, phase);
+        }
         if let Some(value) = self.counters.get(name) {
             return Some(*value as f64);
         }

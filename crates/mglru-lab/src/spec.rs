@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use crate::backend::{Backend, Job, Outcome, Sections, kernel};
-use crate::dotted;
+use crate::dotted::{self, Assignment};
 use crate::fit::Notes;
 use crate::limits;
 use crate::plan::Plan;
@@ -283,10 +283,26 @@ fn changed(table: &Table, variant: &Variant) -> Result<Table, KeyError> {
     for set in &variant.with {
         match dotted::get_mut(&mut table, &set.key) {
             Some(value) => *value = set.value.clone(),
-            None => dotted::set(&mut table, set).map_err(|e| e.within("with"))?,
+            None => add(&mut table, set)?,
         }
     }
     Ok(table)
+}
+
+/// Adds a key that the plan does not give. A group's limits are one flat table, by the names of
+/// cgroup files.
+fn add(table: &mut Table, set: &Assignment) -> Result<(), KeyError> {
+    let limit = set.key.strip_prefix("groups.").and_then(|rest| rest.split_once('.'));
+    let Some((group, limit)) = limit else {
+        return dotted::set(table, set).map_err(|e| e.within("with"));
+    };
+    let empty = || Value::Table(Table::new());
+    let groups = table.entry("groups").or_insert_with(empty).as_table_mut();
+    let limits = groups.map(|groups| groups.entry(group).or_insert_with(empty));
+    let limits = limits.and_then(Value::as_table_mut);
+    let limits = limits.ok_or_else(|| KeyError::key(format!("with.{}", set.key), "is no limit"))?;
+    limits.insert(limit.to_string(), set.value.clone());
+    Ok(())
 }
 
 /// One point's tables as the backend gets them, with limits read and scaled.

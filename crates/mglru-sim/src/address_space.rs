@@ -12,6 +12,7 @@ use mglru::types::{MemcgId, MmId};
 use mglru_workload::{Advice, Content, FileId, RegionId, RegionKind, RegionSpec};
 
 use crate::page_table::{PageTable, TABLE_ENTRIES};
+use crate::swap_readahead::SwapReadahead;
 
 const PAGE_SHIFT: u32 = 12;
 const REGION_SHIFT: u32 = 44;
@@ -79,6 +80,8 @@ pub struct Vma {
     pub shared: bool,
     /// Its page tables.
     pub table: PageTable,
+    /// Its last faults on swap.
+    pub swap_readahead: SwapReadahead,
     pages: u32,
 }
 
@@ -98,6 +101,7 @@ impl Vma {
                 if spec.mapped { spec.pages } else { 0 },
                 is_swap_backed(spec.kind),
             ),
+            swap_readahead: SwapReadahead::default(),
             pages: spec.pages,
         }
     }

@@ -1,9 +1,8 @@
 //! Commands of an administrator, and what a group above `memory.high` must do (cgroup v2).
 
-use mglru::folio::Bit;
 use mglru::types::MemcgId;
 use mglru::{Gfp, Reclaim};
-use mglru_workload::{Control, FileId, GroupId, Knob};
+use mglru_workload::{ANON_ONLY, Control, FileId, GroupId, Knob};
 
 use crate::machine::Machine;
 use crate::memcg::Event;
@@ -32,11 +31,17 @@ impl Machine {
                 (0..self.world.files.len()).for_each(|file| self.drop_caches(file as FileId));
                 Flow::Done
             }
+            Control::Reclaim { swappiness: Some(ANON_ONLY), .. } if self.lru.config().is_k612() => {
+                // 6.12 knows no `swappiness=max`, and says so.
+                self.refused_commands += 1;
+                Flow::Done
+            }
             Control::Reclaim { group, bytes, swappiness } => {
                 let memcg = group.map_or(MemcgId::ROOT, |group| self.group(group));
                 let reclaim = Reclaim::proactive(memcg, bytes / PAGE_SIZE, swappiness);
                 self.command(t, control, reclaim)
             }
+            Control::Remove { group } => self.remove_group(t, group),
             Control::Set { group, knob, value } => self.set_knob(t, control, group, knob, value),
             Control::Age { group, can_swap, force } => {
                 let memcg = self.group(group);
@@ -136,10 +141,7 @@ impl Machine {
         let cache = &self.world.files[file as usize].cache;
         let cached: Vec<_> = cache.folios(0, u64::MAX).collect();
         for (_, folio) in cached {
-            let entry = &self.lru.folios()[folio];
-            let busy = entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]);
-            let held = entry.flags.has_any([Bit::DIRTY, Bit::PINNED]);
-            if !busy && !held && !entry.is_mapped() {
+            if self.is_unused(folio) {
                 self.drop_cached(file, folio);
             }
         }

@@ -10,6 +10,8 @@ use crate::world::Frames;
 
 /// Counts events of machines of 7.1 and 7.2 with the multi-gen LRU alone.
 const NODES: (&str, &str) = ("workingset_nodereclaim", "Nodes of shadows that reclaim freed");
+/// Counts only where a workload gives commands.
+const REFUSED: (&str, &str) = ("refused_commands", "Commands of a workload that were refused");
 
 type Row = (&'static str, &'static str, fn(&Machine) -> u64);
 type FrameRow = (&'static str, &'static str, fn(&Frames) -> u64);
@@ -91,7 +93,7 @@ pub fn described() -> impl Iterator<Item = (&'static str, &'static str)> {
     let machine = MACHINE.iter().map(|(name, about, _)| (*name, *about));
     let policy = Counter::ALL.iter().map(|counter| (counter.name(), counter.about()));
     let frames = FRAMES.iter().map(|(name, about, _)| (*name, *about));
-    machine.chain([NODES]).chain(policy).chain(frames)
+    machine.chain([NODES, REFUSED]).chain(policy).chain(frames)
 }
 
 impl Machine {
@@ -101,6 +103,9 @@ impl Machine {
             MACHINE.iter().map(|(name, _, read)| (*name, read(self))).collect();
         if self.world.blind_shadow_limit {
             counters.push((NODES.0, self.world.nodes_dropped));
+        }
+        if self.refused_commands > 0 {
+            counters.push((REFUSED.0, self.refused_commands));
         }
         counters.extend(self.lru.counters().iter());
         let frames = self.world.frames.iter();

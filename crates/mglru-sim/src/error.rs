@@ -39,6 +39,22 @@ pub enum SimError {
         /// Which page of it.
         page: u32,
     },
+    /// A task asked for what no kernel does.
+    #[error("task {task}: {what} is refused")]
+    Refused {
+        /// Which task.
+        task: u32,
+        /// The thing that it asked for.
+        what: &'static str,
+    },
+    /// A task removed a group that is in use, or gone.
+    #[error("task {task}: rmdir {name}: the group has tasks or groups, or is removed already")]
+    GroupInUse {
+        /// Which task.
+        task: u32,
+        /// Path of the group.
+        name: String,
+    },
     /// Nothing can happen any more although tasks have not ended.
     #[error("{blocked} tasks wait for each other: {waits}")]
     Deadlock {

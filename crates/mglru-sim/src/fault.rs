@@ -146,10 +146,17 @@ impl Machine {
 
     fn swap_fault(&mut self, t: usize, fault: Fault, slot: Slot) -> Flow {
         if let Some(folio) = self.world.swap_cache(slot) {
+            let ahead = self.takes_readahead_mark(folio);
+            self.world.spaces.vma_mut(fault.region).swap_readahead.used(fault.page, ahead);
             if self.lru.folios()[folio].flags.has(Bit::LOCKED) {
                 return self.wait_for_data(t, folio);
             }
             return self.map_swap_cached(t, fault, folio, slot);
+        }
+        if self.world.swap.is_on_device(slot)
+            && let Some(flow) = self.read_swap_ahead(t, fault)
+        {
+            return flow;
         }
         let page = match self.take_page(t, false) {
             Page::Ready(page) => page,
@@ -164,12 +171,33 @@ impl Machine {
         self.swap_in(t, fault, slot, page)
     }
 
-    fn swap_in(&mut self, t: usize, fault: Fault, slot: Slot, page: FreshPage) -> Flow {
+    fn new_swapped(&mut self, t: usize, fault: Fault, slot: Slot, page: FreshPage) -> FolioId {
         let folio = self.new_anon(t, fault, page);
         let recency = self.world.spaces.vma(fault.region).recency;
         if let Some(shadow) = self.world.take_swap_shadow(slot) {
             self.lru.refault(folio, shadow, recency);
         }
+        folio
+    }
+
+    /// Brings in a neighbour of a faulting page, if that is still to be done.
+    pub(crate) fn swap_in_ahead(&mut self, t: usize, near: Fault, page: FreshPage) {
+        let maps = self.world.maps(near.region, near.page);
+        let Maps::Swap(slot) = maps else {
+            return self.world.give_page_back(self.tasks[t].memcg, page);
+        };
+        if self.world.swap_cache(slot).is_some() {
+            return self.world.give_page_back(self.tasks[t].memcg, page);
+        }
+        let folio = self.new_swapped(t, near, slot, page);
+        self.world.swap.load(slot);
+        self.lru.folios_mut()[folio].flags.set(self.readahead_mark);
+        self.read_slot(near, folio, slot);
+    }
+
+    fn swap_in(&mut self, t: usize, fault: Fault, slot: Slot, page: FreshPage) -> Flow {
+        self.tasks[t].swap_window = None;
+        let folio = self.new_swapped(t, fault, slot, page);
         self.count_major(t, fault);
         let transfer = self.world.swap.load(slot);
         self.world.spend(transfer.cpu);
@@ -180,6 +208,12 @@ impl Machine {
             self.world.free_slot(slot);
             return self.faulted(t);
         }
+        self.read_slot(fault, folio, slot);
+        Flow::Again
+    }
+
+    /// Reads a page from the swap device into a folio that the swap cache holds.
+    fn read_slot(&mut self, fault: Fault, folio: FolioId, slot: Slot) {
         let folios = self.lru.folios_mut();
         folios[folio].flags.set(Bit::LOCKED);
         folios[folio].flags.set(Bit::SWAPCACHE);
@@ -190,7 +224,6 @@ impl Machine {
         if self.world.submit(DiskId::Swap, io, Purpose::SwapIn(folio)) {
             self.unlock(folio);
         }
-        Flow::Again
     }
 
     /// Maps a page whose copy in swap stays, unless swap is getting full.

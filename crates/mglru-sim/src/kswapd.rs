@@ -55,7 +55,10 @@ impl Machine {
                 Step::Again(_) if self.others_first() => break self.world.now,
                 Step::Again(_) => {}
                 Step::Sleep { at_most, .. } => break self.timeout(at_most),
-                Step::Done { reclaimed } => return self.kswapd_done(node, reclaimed),
+                Step::Done { reclaimed } => {
+                    self.release_removed();
+                    return self.kswapd_done(node, reclaimed);
+                }
             }
         };
         self.kswapds[at].asleep_until = resume;

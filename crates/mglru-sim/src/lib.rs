@@ -29,6 +29,7 @@
 //! ```
 
 mod address_space;
+mod advice;
 mod agenda;
 pub mod bit_tree;
 mod blocks;
@@ -62,6 +63,7 @@ mod page_table;
 pub mod physical;
 pub mod readahead;
 mod reclaiming;
+mod removal;
 pub mod run;
 pub mod samples;
 mod sched;
@@ -69,6 +71,7 @@ mod shadows;
 pub mod spec;
 pub mod stall;
 pub mod swap;
+mod swap_readahead;
 mod task;
 mod unmap;
 mod waiting;

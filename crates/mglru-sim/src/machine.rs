@@ -40,12 +40,16 @@ pub struct Machine {
     pub(crate) throttled: Vec<Throttled>,
     pub(crate) kswapds: Vec<Kswapd>,
     pub(crate) groups: Vec<MemcgId>,
+    /// Removed groups that still hold something.
+    pub(crate) removed: Vec<MemcgId>,
     /// Longest readahead, pages.
     pub(crate) readahead_max: u64,
     /// The page that starts the next window when it is read.
     pub(crate) readahead_mark: Bit,
     /// Window of fault-around, pages.
     pub(crate) fault_around: u32,
+    /// Pages brought in by a fault on the swap device at most.
+    pub(crate) swap_cluster: u32,
     /// Pages charged at a time.
     pub(crate) charge_batch: u64,
     pub(crate) quantum: Nanos,
@@ -61,6 +65,8 @@ pub struct Machine {
     pub(crate) oom_kills: u64,
     /// Requests to `memory.reclaim` that fell short.
     pub(crate) short_requests: u64,
+    /// Commands that this kernel does not know.
+    pub(crate) refused_commands: u64,
     /// How often the statistics of groups are summed up, ns; 0: they are exact.
     pub(crate) stat_flush: Nanos,
     /// Looks taken on the way, where they are wanted.
@@ -307,7 +313,7 @@ impl Machine {
                 self.unmap_all(mm);
                 self.lru.remove_mm(self.world.spaces.mm(mm).id);
             }
-            self.try_barriers();
+            self.try_barriers(self.tasks[t].crew);
         }
         Flow::Done
     }

@@ -109,6 +109,11 @@ impl Memcgs {
         self.groups[id.index()].online = false;
     }
 
+    /// Pages of a removed group are its parent's from now on; ancestors count them as before.
+    pub(crate) fn move_up(&mut self, id: MemcgId, pages: u64) {
+        self.groups[id.index()].usage.current -= pages;
+    }
+
     /// The group was not removed.
     pub fn is_online(&self, id: MemcgId) -> bool {
         self.groups[id.index()].online

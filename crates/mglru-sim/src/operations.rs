@@ -92,6 +92,12 @@ impl Machine {
                 self.zap(region, page, page.saturating_add(nr));
                 Flow::Done
             }
+            Op::Lock { region } => self.lock(t, region),
+            Op::Unlock { region } => self.unlock_region(region),
+            Op::Advise { region, page, nr, advice } => self.advise(t, region, page, nr, advice),
+            Op::AdviseFile { file, page, nr, advice } => {
+                self.advise_file(t, file, page..page.saturating_add(nr), advice)
+            }
             Op::Compute { ns } => {
                 self.tasks[t].doing = Doing::Compute { left: ns };
                 Flow::Again
@@ -127,31 +133,41 @@ impl Machine {
         Flow::Done
     }
 
-    /// Waits until all counted tasks that have not ended are there.
+    /// Has the task do this before its next operation.
+    pub(crate) fn push_op(&mut self, t: usize, op: Op) {
+        let task = &mut self.tasks[t];
+        debug_assert!(task.next > 0, "an operation was begun");
+        task.next -= 1;
+        task.ops[task.next] = op;
+    }
+
+    /// Waits until all counted tasks of its crew that have not ended are there.
     fn barrier(&mut self, t: usize, id: u32) -> Flow {
         let now = self.world.now;
         self.tasks[t].barrier = Some(id);
         self.tasks[t].arrived = now;
         self.tasks[t].doing = Doing::Barrier;
-        match self.try_barriers() {
+        match self.try_barriers(self.tasks[t].crew) {
             Some(at) if at > now => Flow::Sleep(at),
             Some(_) => Flow::Done,
             None => Flow::Wait,
         }
     }
 
-    /// Opens a barrier that all have come to, at the time the last one did: tasks take turns, so
-    /// one whose turn is later may have come earlier. That time, if one was opened.
-    pub(crate) fn try_barriers(&mut self) -> Option<Nanos> {
-        let mut counted = self.tasks.iter().filter(|task| !task.background && !task.has_ended());
+    /// Opens a barrier that all of a crew have come to, at the time the last one did: tasks take
+    /// turns, so one whose turn is later may have come earlier. That time, if one was opened.
+    pub(crate) fn try_barriers(&mut self, crew: Option<u32>) -> Option<Nanos> {
+        crew?;
+        let members = || self.tasks.iter().filter(|task| task.crew == crew);
+        let mut counted = members().filter(|task| !task.has_ended());
         let id = counted.next()?.barrier?;
         if !counted.all(|task| task.barrier == Some(id)) {
             return None;
         }
-        let here = self.tasks.iter().filter(|task| task.barrier == Some(id));
+        let here = members().filter(|task| task.barrier == Some(id));
         let opens = here.map(|task| task.arrived).max()?;
         for t in 0..self.tasks.len() {
-            if self.tasks[t].barrier == Some(id) {
+            if self.tasks[t].crew == crew && self.tasks[t].barrier == Some(id) {
                 self.tasks[t].barrier = None;
                 self.tasks[t].doing = Doing::Nothing;
                 self.wake_at(t, opens);

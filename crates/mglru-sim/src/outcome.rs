@@ -67,6 +67,8 @@ pub struct GroupOutcome {
 pub struct Phase {
     /// Its name.
     pub name: String,
+    /// The sequence that it belongs to: it ends where the next phase of that begins.
+    pub sequence: u32,
     /// When, ns.
     pub at: Nanos,
     /// Operations ended before.
@@ -121,6 +123,7 @@ pub struct Recorder {
     task_ops: Vec<u64>,
     blocks: Vec<[u64; 2]>,
     phase_names: Vec<String>,
+    sequences: Vec<u32>,
     group_names: Vec<String>,
     phases: Vec<Phase>,
 }
@@ -139,6 +142,7 @@ impl Recorder {
             task_ops: vec![0; layout.tasks.len()],
             blocks: vec![[0; 2]; layout.classes.len()],
             phase_names: layout.phases.clone(),
+            sequences: layout.sequences.clone(),
             group_names: root.chain(layout.groups.iter().map(|g| g.name.clone())).collect(),
             phases: Vec::new(),
         }
@@ -165,12 +169,18 @@ impl Recorder {
         names.zip(self.blocks.drain(..)).filter(|(_, [made, _])| *made > 0).collect()
     }
 
+    /// Path of a group.
+    pub(crate) fn group_name(&self, memcg: MemcgId) -> &str {
+        &self.group_names[memcg.index()]
+    }
+
     /// A phase begins.
     pub fn mark(&mut self, phase: u32, at: Nanos, snapshot: Snapshot) {
         let name = self.phase_names.get(phase as usize).cloned();
         let name = name.unwrap_or_else(|| phase.to_string());
+        let sequence = self.sequences.get(phase as usize).copied().unwrap_or(0);
         let (ops, accesses) = (self.ops, self.accesses);
-        self.phases.push(Phase { name, at, ops, accesses, snapshot });
+        self.phases.push(Phase { name, sequence, at, ops, accesses, snapshot });
     }
 }
 

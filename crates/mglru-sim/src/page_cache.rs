@@ -113,6 +113,12 @@ impl PageCache {
         self.drop_shadows(0..self.slots.len(), forget);
     }
 
+    /// Takes the shadows of some pages out.
+    pub fn drop_shadows_in(&mut self, pages: Range<u64>, forget: impl FnMut(Kept)) {
+        let end = pages.end.min(self.end());
+        self.drop_shadows(pages.start.min(end) as usize..end as usize, forget);
+    }
+
     /// Takes the shadows of one node out, if it holds nothing else.
     pub fn shrink_node(&mut self, node: u32, forget: impl FnMut(Kept)) {
         if self.is_shadows_only(node) {

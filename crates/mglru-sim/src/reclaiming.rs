@@ -87,6 +87,7 @@ impl Machine {
                     self.reclaim_ns += self.world.now - began;
                     self.wake_throttled();
                     self.end_stall(t);
+                    self.release_removed();
                     return Progress::Done(reclaimed);
                 }
             }

@@ -74,9 +74,6 @@ impl Machine {
         seed: u64,
     ) -> Result<Self, SimError> {
         let spec = spec.clone().check()?;
-        if spec.page_cluster != 0 {
-            return Err(SimError::Unsupported("page_cluster other than 0: swap readahead"));
-        }
         let layout = workload.layout();
         check_layout(&spec, &layout)?;
         let config = Config { nr_nodes: spec.nodes as u8, ..config };
@@ -104,9 +101,11 @@ impl Machine {
             throttled: Vec::new(),
             kswapds: (0..spec.nodes).map(|_| Kswapd::default()).collect(),
             groups,
+            removed: Vec::new(),
             readahead_max: u64::from(spec.readahead_pages()),
             readahead_mark: if spec.shared_readahead_bit { Bit::READAHEAD } else { Bit::HOST_MARK },
             fault_around: spec.fault_around_pages(),
+            swap_cluster: 1 << spec.page_cluster,
             charge_batch: u64::from(spec.charge_batch),
             stat_flush: u64::from(spec.stat_flush_ms) * 1_000_000,
             quantum: spec.quantum_ns,
@@ -117,6 +116,7 @@ impl Machine {
             reclaim_ns: 0,
             oom_kills: 0,
             short_requests: 0,
+            refused_commands: 0,
             samples: None,
             orphans: 0,
             error: None,
@@ -207,7 +207,8 @@ fn tasks(spec: &MachineSpec, layout: &Layout, groups: &[MemcgId]) -> Vec<Task> {
         let memcg = task.group.map_or(MemcgId::ROOT, |group| groups[group as usize]);
         // Tasks bound to no node are spread over all.
         let node = task.node.unwrap_or(i as u32 % (spec.nodes - spec.slow_nodes));
-        Task::new(task.mm, memcg, NodeId(node as u8), task.background)
+        let crew = layout.crew(i as u32);
+        Task { crew, ..Task::new(task.mm, memcg, NodeId(node as u8), task.background) }
     };
     layout.tasks.iter().enumerate().map(make).collect()
 }

@@ -77,7 +77,8 @@ pub struct MachineSpec {
     pub shared_readahead_bit: bool,
     /// Window of pages mapped around a file fault, KiB; 4: the faulting page only.
     pub fault_around_kb: u32,
-    /// Swap readahead: 2 to this power pages.
+    /// Swap readahead from a device: 2 to this power pages at most, 0: none. There is none from
+    /// zram.
     pub page_cluster: u32,
     /// Longest time a task runs on before others get their turn, ns.
     pub quantum_ns: u64,
@@ -115,7 +116,7 @@ impl Default for MachineSpec {
             readahead_kb: 128,
             shared_readahead_bit: true,
             fault_around_kb: 64,
-            page_cluster: 0,
+            page_cluster: 3,
             quantum_ns: 20_000,
             kswapd: true,
             charge_batch: 0,

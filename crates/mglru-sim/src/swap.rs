@@ -223,6 +223,13 @@ impl Swap {
         self.transfer(class, self.costs.zram_decompress_ns)
     }
 
+    /// Must its page be read from a device?
+    pub fn is_on_device(&self, slot: Slot) -> bool {
+        let held = self.slots[slot as usize].holds();
+        self.spec.kind == SwapKind::Device
+            && matches!(held, Holds::Stored(class) if !self.only_marked(class))
+    }
+
     /// Does the slot hold a page?
     pub fn is_stored(&self, slot: Slot) -> bool {
         matches!(self.slots[slot as usize].holds(), Holds::Stored(_))

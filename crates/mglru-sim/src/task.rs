@@ -13,6 +13,7 @@ use crate::charge::Charging;
 use crate::dirty::FileScan;
 use crate::fill::Fill;
 use crate::physical::Pfn;
+use crate::swap_readahead::Window;
 
 /// Says how one step of a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +167,8 @@ pub struct Task {
     pub node: NodeId,
     /// The run does not wait for it.
     pub background: bool,
+    /// Those it waits with at barriers.
+    pub crew: Option<u32>,
     /// Where it stands with the scheduler.
     pub state: State,
     /// Names the current wait: an event of an earlier one is stale.
@@ -178,6 +181,8 @@ pub struct Task {
     pub doing: Doing,
     /// The window of pages being brought in for it.
     pub fill: Option<Fill>,
+    /// The neighbours in swap being brought in with it.
+    pub swap_window: Option<Window>,
     /// The page being charged for it.
     pub charging: Option<Box<Charging>>,
     /// The reclaim it is in.
@@ -212,12 +217,14 @@ impl Task {
             memcg,
             node,
             background,
+            crew: None,
             state: State::Blocked,
             epoch: 0,
             ops: Vec::new(),
             next: 0,
             doing: Doing::Nothing,
             fill: None,
+            swap_window: None,
             charging: None,
             reclaim: None,
             scan: None,

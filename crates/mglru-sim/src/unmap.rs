@@ -71,7 +71,7 @@ impl Machine {
     }
 
     /// One mlocked mapping less: the folio stays locked while another one maps it.
-    fn munlock(&mut self, folio: FolioId) {
+    pub(crate) fn munlock(&mut self, folio: FolioId) {
         let entry = &self.lru.folios()[folio];
         let (owner, n) = (Owner::unpack(entry.owner), entry.pages() as u32);
         let spaces = &self.world.spaces;

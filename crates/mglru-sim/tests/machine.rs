@@ -1,5 +1,7 @@
 //! The machine as a whole, under small workloads written out in the tests.
 
+#[path = "machine/advice.rs"]
+mod advice;
 #[path = "machine/anonymous.rs"]
 mod anonymous;
 #[path = "machine/basics.rs"]
@@ -16,6 +18,8 @@ mod journal;
 mod large_folios;
 #[path = "machine/read_around.rs"]
 mod read_around;
+#[path = "machine/removal.rs"]
+mod removal;
 #[path = "machine/reproducers.rs"]
 mod reproducers;
 #[path = "machine/script.rs"]

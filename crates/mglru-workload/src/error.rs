@@ -28,6 +28,14 @@ pub enum WorkloadError {
         /// The key that it conflicts with.
         reason: String,
     },
+    /// A fault of one workload among several.
+    #[error("parts.{name}: {source}")]
+    Part {
+        /// The workload's name.
+        name: String,
+        /// Its fault.
+        source: Box<WorkloadError>,
+    },
     /// A job text that does not parse.
     #[error("job: {0}")]
     Job(#[from] JobError),
@@ -45,6 +53,13 @@ pub enum WorkloadError {
     /// A name that no trace format has.
     #[error("trace.format: {0}")]
     TraceFormat(#[from] UnknownFormatName),
+}
+
+impl WorkloadError {
+    /// Says whose fault it is among several workloads.
+    pub(crate) fn of_part(self, name: &str) -> Self {
+        Self::Part { name: name.to_owned(), source: Box::new(self) }
+    }
 }
 
 /// Passes a number on if it lies in `min..=max`.

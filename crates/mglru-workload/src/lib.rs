@@ -34,6 +34,7 @@ pub mod rng;
 pub mod sampler;
 pub mod scrambled;
 pub mod script;
+pub mod several;
 pub mod spec;
 pub mod string_hash;
 pub mod sysbench;

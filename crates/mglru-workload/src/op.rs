@@ -71,6 +71,38 @@ pub enum Op {
         /// Number of pages.
         nr: u32,
     },
+    /// Lock a mapped region in memory (`mlock`): all of it is brought in, and stays.
+    Lock {
+        /// Which region.
+        region: RegionId,
+    },
+    /// Take that back (`munlock`).
+    Unlock {
+        /// Which region.
+        region: RegionId,
+    },
+    /// Say what is to become of mapped pages (`madvise`).
+    Advise {
+        /// Which region.
+        region: RegionId,
+        /// First page.
+        page: u32,
+        /// Number of pages.
+        nr: u32,
+        /// What is said.
+        advice: MemoryAdvice,
+    },
+    /// Say what is to become of a file's pages (`posix_fadvise`).
+    AdviseFile {
+        /// Which file.
+        file: FileId,
+        /// First page.
+        page: u64,
+        /// Number of pages.
+        nr: u64,
+        /// What is said.
+        advice: FileAdvice,
+    },
     /// Use the CPU for a while.
     Compute {
         /// How long.
@@ -103,6 +135,31 @@ pub enum Op {
     Kernel(KernelOp),
     /// The task has ended.
     Done,
+}
+
+/// Names what `madvise` says of mapped pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryAdvice {
+    /// `MADV_COLD`: their accesses are forgotten.
+    Cold,
+    /// `MADV_PAGEOUT`: they are reclaimed now.
+    PageOut,
+    /// `MADV_POPULATE_READ`: they are brought in as loads do.
+    PopulateRead,
+    /// `MADV_POPULATE_WRITE`: they are brought in as stores do.
+    PopulateWrite,
+}
+
+/// Names what `posix_fadvise` says of a file's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileAdvice {
+    /// `POSIX_FADV_DONTNEED`: writing of dirty ones begins, clean ones are dropped that nobody
+    /// maps.
+    DontNeed,
+    /// `POSIX_FADV_NOREUSE`: accesses through mappings say nothing about reuse.
+    NoReuse,
+    /// `POSIX_FADV_NORMAL`: takes that back.
+    Normal,
 }
 
 /// Kernel memory and blocks of contiguous pages. They need a machine with physical memory.
@@ -156,8 +213,14 @@ pub enum Control {
         group: Option<GroupId>,
         /// Bytes requested.
         bytes: u64,
-        /// Swappiness override.
+        /// Swappiness override; [`ANON_ONLY`]: anonymous memory alone.
         swappiness: Option<u8>,
+    },
+    /// Remove a group (`rmdir`). Its tasks have ended; what it holds stays until it is reclaimed,
+    /// or becomes its parent's.
+    Remove {
+        /// Which group.
+        group: GroupId,
     },
     /// Set a limit or knob of a group.
     Set {
@@ -189,6 +252,9 @@ pub enum Control {
         nr: u64,
     },
 }
+
+/// Swappiness that `memory.reclaim` calls `max`.
+pub const ANON_ONLY: u8 = 201;
 
 /// Knobs of a group, cgroup v2 names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -225,6 +291,25 @@ pub struct Layout {
     pub classes: Vec<String>,
     /// Names of phases.
     pub phases: Vec<String>,
+    /// Numbers the sequence that each phase belongs to: one ends where the next of its sequence
+    /// begins. Empty: all phases are one sequence.
+    pub sequences: Vec<u32>,
+    /// The crew of each task: those that wait for each other at barriers, if it waits for anybody.
+    /// Empty: all tasks that the run waits for are one crew.
+    pub crews: Vec<Option<u32>>,
+}
+
+impl Layout {
+    /// The crew that a task waits with at barriers.
+    pub fn crew(&self, task: TaskId) -> Option<u32> {
+        let one = || (!self.tasks[task as usize].background).then_some(0);
+        self.crews.get(task as usize).copied().unwrap_or_else(one)
+    }
+
+    /// The sequence that a phase belongs to.
+    pub fn sequence(&self, phase: u32) -> u32 {
+        self.sequences.get(phase as usize).copied().unwrap_or(0)
+    }
 }
 
 /// A memory cgroup the workload runs in.

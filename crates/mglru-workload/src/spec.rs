@@ -20,6 +20,7 @@ use crate::op::Workload;
 use crate::postmark::{Postmark, PostmarkParams};
 use crate::reads_only::ReadsOnly;
 use crate::script::{Script, Scripted};
+use crate::several::SeveralParams;
 use crate::sysbench::{Sysbench, SysbenchParams};
 use crate::touch::{TouchParams, TouchWorkload};
 use crate::trace::{Access, Format, TraceFile, TraceSpec, TraceWorkload, UnknownFormatName, View};
@@ -68,6 +69,8 @@ pub enum WorkloadSpec {
     Touch(TouchParams),
     /// A recorded reference string.
     Trace(TraceSource),
+    /// Workloads of other kinds side by side.
+    Several(SeveralParams),
 }
 
 /// Where a job's text is.
@@ -216,6 +219,7 @@ impl WorkloadSpec {
             ("job", "the job language of the kernel measurements, drawn bit for bit"),
             ("touch", "tasks touching one shared range of pages"),
             ("trace", "a recorded reference string, replayed on one file"),
+            ("several", "workloads of other kinds side by side, each with a name"),
         ]
     }
 
@@ -241,6 +245,7 @@ impl WorkloadSpec {
             Self::Mixed(params) => params.check(),
             Self::Touch(params) => params.check(),
             Self::Job(source) => source.read().map(drop),
+            Self::Several(params) => params.check(),
             Self::Trace(source) => source.format().map(drop).map_err(Into::into),
         }
     }
@@ -274,6 +279,7 @@ impl WorkloadSpec {
             Self::Touch(params) => Box::new(TouchWorkload::new(&params.scaled(scale), seed)?),
             Self::Job(source) => source.build(seed, scale)?,
             Self::Trace(source) => source.build(scale)?,
+            Self::Several(params) => Box::new(params.build(seed, scale)?),
         })
     }
 }
@@ -303,6 +309,7 @@ mod tests {
                     stream region=0 gen=seq n=2 base=0 wr=0\\nphase p ops=1 mix=0:1\""
                 }
                 "trace" => &format!("kind = \"trace\"\npath = {TRACE:?}"),
+                "several" => "kind = \"several\"\nparts = { a = { kind = \"touch\" } }",
                 other => &format!("kind = {other:?}"),
             };
             let is_exact = matches!(*kind, "job" | "trace");

@@ -280,6 +280,11 @@ impl Config {
         self.releases.exec_first_touch && self.mechanisms.exec_protection
     }
 
+    /// Do the folios of a removed group become its parent's?
+    pub(crate) fn reparents(&self) -> bool {
+        self.releases.reparent
+    }
+
     /// Is the limit on a group's nodes of shadows blind to its pages?
     pub fn limits_shadows_blindly(&self) -> bool {
         self.releases.blind_shadow_limit && self.is_mglru()

@@ -75,7 +75,7 @@ impl Lru {
         self.nodes.iter_mut().for_each(|node| node.memcg_lru.release(memcg));
     }
 
-    fn has_no_folios(&self, memcg: MemcgId) -> bool {
+    pub(crate) fn has_no_folios(&self, memcg: MemcgId) -> bool {
         let nodes = (0..self.config.nr_nodes).map(NodeId);
         nodes.into_iter().all(|node| self.sizes(memcg, node) == Sizes::default())
     }

@@ -296,6 +296,11 @@ impl Folios {
         core::iter::successors(self.tail(list), move |&id| self.before(list, id))
     }
 
+    /// Every live folio, in slot order, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Folio> + '_ {
+        self.slots.iter_mut().filter(|folio| folio.lruvec != LruvecId(u32::MAX))
+    }
+
     /// Every live folio, in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (FolioId, &Folio)> + '_ {
         (0u32..).map(FolioId).zip(&self.slots).filter(|(_, f)| f.lruvec != LruvecId(u32::MAX))

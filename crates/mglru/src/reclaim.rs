@@ -4,6 +4,8 @@ pub(crate) mod call;
 mod kswapd;
 mod node_visit;
 pub(crate) mod oom;
+mod page_out;
+mod reparent;
 mod shrink;
 pub(crate) mod throttle;
 mod visit;

@@ -64,7 +64,7 @@ fn model(job: &Job) -> Result<Vec<Vec<Generation>>, String> {
         swap: SwapSpec::zram(ZRAM_MIB << 20),
         ..MachineSpec::default()
     };
-    spec.groups.insert(GROUP_NAME.to_string(), limits(&job.settings));
+    spec.groups.insert(GROUP_NAME.to_string(), limits(job));
     let config = Config::variant(RULES).map_err(|e| e.to_string())?;
     let workload = Box::new(JobWorkload::new(job.clone()));
     let found = mglru_sim::run(&spec, config, workload, job.seed, None);
@@ -77,9 +77,9 @@ fn model(job: &Job) -> Result<Vec<Vec<Generation>>, String> {
     Ok(ends.chain([&found.groups]).map(of).collect())
 }
 
-fn limits(settings: &[(Knob, u64)]) -> GroupSpec {
+fn limits(job: &Job) -> GroupSpec {
     let mut limits = GroupSpec::default();
-    for (knob, value) in settings {
+    for (_, knob, value) in &job.settings {
         match knob {
             Knob::MemoryMin => limits.min = Size(*value),
             Knob::MemoryLow => limits.low = Size(*value),

@@ -13,6 +13,7 @@ mod exec;
 mod folders;
 mod gdb;
 mod installed;
+mod jobs;
 mod measure;
 mod page;
 mod profile;

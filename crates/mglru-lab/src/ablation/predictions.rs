@@ -77,6 +77,7 @@ pub const PREDICTIONS: &[Prediction] = &[
     of("prefault", "workingset_activate_file", Expected::Down),
     of("couple_both", "aging_passes", Expected::Up),
     of("blind_shadow_limit", "workingset_refault_file", Expected::Down),
+    of("reparent", "aging_passes", Expected::Up),
     of("stale_protection", "pgsteal_proactive", Expected::Up),
     of("drain_entry", "aging_passes", Expected::Up),
     of("drain_entry", "pgpgin", Expected::Up),

@@ -88,7 +88,10 @@ fn releases_are_told_apart_by_the_series_and_their_own_rules() {
     };
     let added = ["drain_entry", "touch_ladder", "goal_stop", "swapin_drain"];
     assert_eq!(own("k7.1", "k7.2"), added);
-    assert_eq!(own("after+couple_both+blind_shadow_limit+stale_protection", "k7.2"), added);
+    assert_eq!(
+        own("after+couple_both+blind_shadow_limit+reparent+stale_protection", "k7.2"),
+        added
+    );
     let lacks = arms(&[Mode::OneIn], "k7.2", "k7.3").unwrap_err().to_string();
     assert_eq!(lacks, "--to = k7.3: lacks blind_shadow_limit, which k7.2 has");
 }

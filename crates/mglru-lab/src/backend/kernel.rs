@@ -8,6 +8,7 @@
 
 mod accel;
 mod attend;
+mod carried;
 mod fetch;
 mod fetched;
 mod fit;
@@ -46,11 +47,11 @@ use mglru_guest::Order;
 use mglru_guest::order::{Work, Workload as Carried};
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size};
-use mglru_workload::op::Knob;
 use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
-use toml::{Table, Value};
+use toml::Value;
 
+use self::carried::JobExtras;
 pub use self::fetched::{Fetched, all as fetched, image as fetched_image, order};
 use self::image::Image;
 pub use self::image::located;
@@ -83,8 +84,6 @@ const VIRTUAL_CPUS: u32 = 2;
 /// Least memory a guest boots with: its kernel, and the files packed for it twice while they are
 /// unpacked.
 const MIN_MEMORY: u64 = 192 << 20;
-/// Where a trace lies in the guest.
-const TRACES: &str = "/traces";
 
 /// The booted kernel.
 pub struct Kernel;
@@ -95,14 +94,6 @@ enum Task {
     Workload { spec: Json, layout: Layout, job: JobExtras },
     /// A program of the host's.
     Program(ProgramSpec),
-}
-
-/// Holds the statements of a job that are no operations.
-#[derive(Default)]
-struct JobExtras {
-    settings: Vec<(Knob, u64)>,
-    pin: Option<usize>,
-    tlb_flush_every: u64,
 }
 
 struct KernelJob {
@@ -244,42 +235,10 @@ fn task(sections: &Sections) -> Result<Bound, KeyError> {
     let source = Source::parse(&sections.workload)?;
     let limits = sim::groups(&sections.groups, &source)?;
     let layout = source.build(ANY_SEED, sections.scale)?.layout();
-    let (table, packed) = carried(&sections.workload)?;
+    let (table, packed) = carried::carried(&sections.workload)?;
     let spec = serde_json::to_value(&table).map_err(|e| KeyError::key("workload", e))?;
-    let job = extras(source.spec())?;
+    let job = carried::extras(&source)?;
     Ok((Task::Workload { spec, layout, job }, limits, packed))
-}
-
-/// The workload's table as it makes sense in the guest: a job's text instead of its file, a trace
-/// where it is packed.
-fn carried(table: &Table) -> Result<(Table, Vec<(PathBuf, String)>), KeyError> {
-    let mut table = table.clone();
-    table.remove("cache");
-    let Some(path) = word(&table, "path").map(PathBuf::from) else {
-        return Ok((table, Vec::new()));
-    };
-    if word(&table, "kind") == Some("job") {
-        let text = std::fs::read_to_string(&path);
-        let text = text.map_err(|e| KeyError::value("workload.path", path.display(), e))?;
-        table.remove("path");
-        table.insert("text".to_string(), Value::String(text));
-        return Ok((table, Vec::new()));
-    }
-    // The name is kept: it may tell the format.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let place = format!("{TRACES}/{name}");
-    table.insert("path".to_string(), Value::String(place.clone()));
-    Ok((table, vec![(path, place)]))
-}
-
-fn extras(spec: &WorkloadSpec) -> Result<JobExtras, KeyError> {
-    let WorkloadSpec::Job(source) = spec else { return Ok(JobExtras::default()) };
-    let job = source.job(ANY_SEED).map_err(|e| KeyError::key("workload", e))?;
-    Ok(JobExtras {
-        pin: job.pin.map(|cpu| cpu as usize),
-        tlb_flush_every: job.tlb_flush_every.unwrap_or(0),
-        settings: job.settings,
-    })
 }
 
 impl Task {
@@ -295,6 +254,7 @@ impl Task {
             Self::Workload { job, .. } => &job.settings[..],
             Self::Program(_) => &[][..],
         };
+        carried::check_leaves(&layout)?;
         let known: Vec<&str> = layout.groups.iter().map(|group| group.name.as_str()).collect();
         if let Some(name) = limits.keys().find(|name| !known.contains(&name.as_str())) {
             let problem = format!("the workload has no such group (it has: {})", known.join(", "));
@@ -328,6 +288,7 @@ impl Task {
                 scale,
                 pin: job.pin,
                 tlb_flush_every: job.tlb_flush_every,
+                crews: (0..layout.tasks.len() as u32).map(|task| layout.crew(task)).collect(),
                 workers: order::workers(layout),
             }),
         }

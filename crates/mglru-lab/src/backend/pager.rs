@@ -76,6 +76,10 @@ impl Backend for Pager {
             let problem = "the pager keeps single pages, order0";
             return Err(KeyError::key("machine.filesystem", problem));
         }
+        if matches!(source.spec(), WorkloadSpec::Several(_)) {
+            let problem = "the pager runs one workload at a time";
+            return Err(KeyError::value("workload.kind", "several", problem));
+        }
         Ok(Arc::new(PagerJob { machine, config, source, scale: sections.scale }))
     }
 }

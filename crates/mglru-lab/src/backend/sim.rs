@@ -12,7 +12,6 @@ use indexmap::IndexMap;
 use mglru::Config;
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
-use mglru_workload::job::GROUP_NAME;
 use mglru_workload::op::Knob;
 use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
@@ -166,10 +165,8 @@ pub(super) fn groups(
         }
         group.max = limit;
     }
-    let settings = source.settings()?;
-    if !settings.is_empty() {
-        let group = groups.entry(GROUP_NAME.to_string()).or_default();
-        settings.iter().for_each(|&(knob, value)| add_setting(group, knob, value));
+    for (path, knob, value) in source.settings()? {
+        add_setting(groups.entry(path).or_default(), knob, value);
     }
     Ok(groups)
 }

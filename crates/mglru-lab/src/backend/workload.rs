@@ -3,7 +3,9 @@
 
 use mglru_sim::Outcome;
 use mglru_sim::spec::{PAGE_SIZE, Size};
+use mglru_workload::job::Job;
 use mglru_workload::op::Knob;
+use mglru_workload::several::Part;
 use mglru_workload::spec::TraceSource;
 use mglru_workload::{Workload, WorkloadError, WorkloadSpec};
 use toml::{Table, Value};
@@ -12,6 +14,9 @@ use super::word;
 use crate::typed;
 use mglru_error::{KeyError, did_you_mean};
 use mglru_traces::tools::{BadCapacity, Capacity};
+
+/// Seed for looking at a job, whose statements do not depend on it.
+const ANY_SEED: u64 = 1;
 
 /// Where operations come from.
 #[derive(Clone)]
@@ -74,11 +79,29 @@ impl Source {
         Some((&source.group, Size(pages.saturating_mul(PAGE_SIZE))))
     }
 
-    /// Returns what a job sets of its group before it starts.
-    pub(crate) fn settings(&self) -> Result<Vec<(Knob, u64)>, KeyError> {
-        let WorkloadSpec::Job(source) = &self.spec else { return Ok(Vec::new()) };
-        let job = source.job(1).map_err(|e| KeyError::key("workload", e))?;
-        Ok(job.settings)
+    /// Returns what jobs set of their groups before they start, by the groups' paths.
+    pub(crate) fn settings(&self) -> Result<Vec<(String, Knob, u64)>, KeyError> {
+        let jobs = self.jobs()?;
+        let of = |(path, knob, value): (&str, Knob, u64)| (path.to_string(), knob, value);
+        Ok(jobs.iter().flat_map(|job| job.settings_by_path().map(of)).collect())
+    }
+
+    /// The jobs that are run.
+    pub(crate) fn jobs(&self) -> Result<Vec<Job>, KeyError> {
+        let key = |name: &String| format!("workload.parts.{name}");
+        let parts: Vec<(String, &WorkloadSpec)> = match &self.spec {
+            WorkloadSpec::Several(several) => {
+                several.parts.iter().map(|(name, part)| (key(name), part.spec())).collect()
+            }
+            one => vec![("workload".to_string(), one)],
+        };
+        let job = |(key, spec): (String, &WorkloadSpec)| match spec {
+            WorkloadSpec::Job(source) => {
+                Some(source.job(ANY_SEED).map_err(|e| KeyError::key(key, e)))
+            }
+            _ => None,
+        };
+        parts.into_iter().filter_map(job).collect()
     }
 
     /// Pages read are misses: one task asks for one page at a time.
@@ -124,6 +147,10 @@ impl Known {
 
 /// serde forgets which key it was in a table told apart by its kind: each key is then tried alone.
 fn generated(table: &Table) -> Result<WorkloadSpec, KeyError> {
+    let parts = table.get("parts").and_then(Value::as_table);
+    if let Some(parts) = parts.filter(|_| word(table, "kind") == Some("several")) {
+        parts.iter().try_for_each(|(name, part)| one_of_several(name, part))?;
+    }
     typed::from_table(table.clone()).map_err(|whole: KeyError| {
         let kind = || ("kind".to_string(), table["kind"].clone());
         let alone = |(key, value): (&String, &Value)| {
@@ -136,6 +163,31 @@ fn generated(table: &Table) -> Result<WorkloadSpec, KeyError> {
             false => whole,
         }
     })
+}
+
+/// Reads a part by itself, so that its error can name its own key.
+fn one_of_several(name: &str, part: &Value) -> Result<(), KeyError> {
+    let key = format!("parts.{name}");
+    let table = part.as_table().ok_or_else(|| KeyError::value(&key, part, "expected a table"))?;
+    let kind = table.get("kind").ok_or_else(|| {
+        KeyError::key(
+            format!("{key}.kind"),
+            format!("is missing (known: {})", known_kinds().join(", ")),
+        )
+    })?;
+    match kind.as_str() {
+        Some("several") => {
+            return Err(KeyError::value(format!("{key}.kind"), kind, "parts have no parts"));
+        }
+        Some(known) if known_kinds().contains(&known) => {}
+        other => {
+            let near = did_you_mean(other.unwrap_or_default(), known_kinds());
+            return Err(KeyError::value(format!("{key}.kind"), kind, format!("unknown{near}")));
+        }
+    }
+    let mut own = table.clone();
+    Part::KEYS.iter().for_each(|key| _ = own.remove(*key));
+    generated(&own).map(drop).map_err(|e| e.within(&key))
 }
 
 fn known_kinds() -> Vec<&'static str> {
@@ -155,6 +207,13 @@ fn workload_error(error: WorkloadError) -> KeyError {
         _ => format!("workload.{}", key.split_once('.').map_or(key, |(_, rest)| rest)),
     };
     match error {
+        WorkloadError::Part { name, source } => {
+            let mut inner = workload_error(*source);
+            if let Some(rest) = inner.key.strip_prefix("workload") {
+                inner.key = format!("workload.parts.{name}{rest}");
+            }
+            inner
+        }
         WorkloadError::OutOfRange { key, got, min, max } => {
             KeyError::value(in_plan(key), got, format!("must be from {min} to {max}"))
         }

@@ -20,8 +20,9 @@ pub struct DirtySpec {
     pub request_kb: u32,
     /// Groups have dirty limits of their own, by their own available memory.
     pub per_group: bool,
-    /// Those limits see what a group held dirty, under writeback and cached when its statistics were
-    /// last summed up (`stat_flush_ms`), as Linux 6.12 and later do; otherwise what it holds now.
+    /// Those limits see what a group held dirty, under writeback and cached when its statistics
+    /// were last summed up (`stat_flush_ms`), as Linux 6.12 and later do; otherwise what it holds
+    /// now.
     pub summed: bool,
 }
 

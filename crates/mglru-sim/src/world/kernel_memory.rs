@@ -1,5 +1,6 @@
 //! Kernel memory of groups, where it is charged: page tables, the nodes of page caches that hold
-//! pages and shadows, and the buffers of what was written to ext4. It is charged whatever the limits, so that the next page feels it.
+//! pages and shadows, and the buffers of what was written to ext4. It is charged whatever the
+//! limits, so that the next page feels it.
 
 use mglru::types::{FolioId, MemcgId, NodeId};
 use mglru_workload::FileId;
@@ -10,8 +11,8 @@ use crate::physical::MigrateType;
 use crate::spec::{FileSystem, MachineSpec, PAGE_SIZE};
 use crate::zones::Mark;
 
-/// What ext4 keeps of each block that was written through the page cache, as long as that is cached:
-/// 39 to a page.
+/// What ext4 keeps of each block that was written through the page cache, as long as that is
+/// cached: 39 to a page.
 const BUFFER_BYTES: u64 = 105;
 /// A node of 64 slots.
 pub(super) const NODE_BYTES: u64 = 576;

@@ -60,6 +60,17 @@ impl World {
         *self.held_as(folio) += folio.pages();
     }
 
+    /// The folios of a removed group became its parent's, and with them their charge.
+    pub(crate) fn move_up(&mut self, memcg: MemcgId) {
+        let Some(parent) = self.memcgs.parent(memcg) else { return };
+        let Held { anon, shmem, file } = std::mem::take(&mut self.held[memcg.index()]);
+        let held = &mut self.held[parent.index()];
+        held.anon += anon;
+        held.shmem += shmem;
+        held.file += file;
+        self.memcgs.move_up(memcg, anon + shmem + file);
+    }
+
     fn held_as(&mut self, folio: &Folio) -> &mut u64 {
         let memcg = self.memcg_of(folio.lruvec);
         let held = &mut self.held[memcg.index()];

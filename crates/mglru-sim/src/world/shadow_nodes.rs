@@ -140,6 +140,23 @@ impl World {
         self.settle_nodes(file);
     }
 
+    /// Drops the shadows of some pages of a file, which are not cached any more.
+    pub(crate) fn drop_shadows_in(&mut self, file: FileId, pages: std::ops::Range<u64>) {
+        let (first, last) = (node_of(pages.start), node_of(pages.end.saturating_sub(1)));
+        let shadows = &mut self.shadows;
+        self.files[file as usize].cache.drop_shadows_in(pages, |kept| _ = shadows.take(kept));
+        for node in first..=last {
+            let only = self.files[file as usize].cache.is_shadows_only(node);
+            let known = self.shadow_nodes(file);
+            match (only, known.since.contains_key(&(file, node))) {
+                (true, false) => known.enter((file, node)),
+                (false, true) => known.leave((file, node)),
+                _ => {}
+            }
+        }
+        self.settle_nodes(file);
+    }
+
     fn shadow_nodes(&mut self, file: FileId) -> &mut ShadowNodes {
         self.shadow_nodes_of(self.files[file as usize].owner.unwrap_or(MemcgId::ROOT))
     }

@@ -61,8 +61,8 @@ fn what_does_not_fit_is_swapped_and_comes_back() {
     }
 }
 
-/// Who swaps out waits for a free request of the device: a booted 6.12.117 scans 3.2 (classic) and 2.8
-/// pages for each that it frees, on whatever device.
+/// Who swaps out waits for a free request of the device: a booted 6.12.117 scans 3.2 (classic) and
+/// 2.8 pages for each that it frees.
 #[test]
 fn reclaim_waits_for_a_swap_device_and_does_not_scan_what_is_being_written() {
     for (variant, at_most) in [("classic", 35), ("k6.12", 35), ("k7.1", 35), ("k7.2", 35)] {
@@ -77,6 +77,28 @@ fn reclaim_waits_for_a_swap_device_and_does_not_scan_what_is_being_written() {
             assert!((15..=at_most).contains(&scanned), "{case}: {scanned} tenths");
         }
     }
+}
+
+/// Gone over in order, seven of eight faults find their page; at random none is brought in in vain.
+#[test]
+fn faults_on_a_swap_device_bring_in_neighbours_where_they_are_used() {
+    let counts = |kind: &str, cluster: u32, order: bool| {
+        let mut script = in_4_mib(RegionKind::Anon, 4096, true, 3);
+        if !order {
+            let random = pages(1, 4096, 12_000).into_iter().map(|page| touch(0, page, true));
+            script.ops[0] = touch_all(0, 4096, true).into_iter().chain(random).collect();
+        }
+        let swap = with_swap(&format!("{{ kind = \"{kind}\" }}"));
+        let outcome = script.run(&spec(&format!("page_cluster = {cluster}\n{swap}")), "k7.2");
+        let c = |name: &str| outcome.counter(name).unwrap();
+        assert_eq!((c("oom_kill"), c("workingset_refault_anon")), (0, c("pswpin")), "{kind}");
+        (c("pswpin"), c("pgmajfault"))
+    };
+    assert_eq!(counts("device", 3, true), (8192, 1024));
+    assert_eq!(counts("device", 0, true), (8192, 8192));
+    assert_eq!(counts("zram", 3, true), (8192, 8192), "none from memory");
+    let (pages, faults) = counts("device", 3, false);
+    assert!(pages < faults + faults / 10, "{pages} {faults}");
 }
 
 #[test]
@@ -160,7 +182,7 @@ fn a_program_is_killed_with_all_its_threads() {
 }
 
 /// As on a booted 6.12.117 (plan `vm-stale-oom`): the classic LRU takes nothing off the active list
-/// while statistics of two seconds ago have enough inactive, unless a file page keeps its loop going.
+/// while statistics of two seconds ago have enough inactive, unless a file page keeps it going.
 #[test]
 fn stale_statistics_kill_a_group_of_anonymous_memory_with_swap_free() {
     let kills = |variant: &str, stat_flush_ms: u32, text: u32| {

@@ -40,8 +40,9 @@ fn classic_and_after_wait_for_the_device() {
     }
 }
 
-/// dd of 1 MiB blocks on ext4 in 32 MiB, writes taking 1 s, dirty ratios 95 and 90, statistics summed up
-/// every 250 ms (`truth`: 8dd.dr90_delay1000_l32_c192): 6.12 and 7.1 kill, 7.2 and the classic LRU do not.
+/// dd of 1 MiB blocks on ext4 in 32 MiB, writes taking 1 s, dirty ratios 95 and 90, statistics
+/// summed up every 250 ms (8dd.dr90_delay1000_l32_c192): 6.12 and 7.1 kill, 7.2 and the classic LRU
+/// do not.
 #[test]
 fn limits_that_see_old_statistics_let_the_group_fill_with_dirty_pages() {
     let kills = |variant: &str, summed: bool, mib: u32| {

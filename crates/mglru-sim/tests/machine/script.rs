@@ -51,7 +51,7 @@ impl Script {
     }
 
     pub fn machine(&self, spec: &MachineSpec, variant: &str) -> Machine {
-        let config = Config::variant(variant).unwrap();
+        let config = config(variant);
         Machine::new(spec, config, Box::new(self.clone()), 1).unwrap()
     }
 
@@ -81,6 +81,16 @@ impl Workload for Script {
     fn string_hash(&self) -> u64 {
         0
     }
+}
+
+/// `k7.1` or `k7.1+lru=classic`.
+fn config(variant: &str) -> Config {
+    let mut parts = variant.split('+');
+    let mut config = Config::variant(parts.next().unwrap_or_default()).unwrap();
+    for (key, value) in parts.filter_map(|part| part.split_once('=')) {
+        config.set(key, value).unwrap();
+    }
+    config
 }
 
 pub fn spec(text: &str) -> MachineSpec {

@@ -41,6 +41,11 @@ impl<'a> Line<'a> {
         JobError { line: self.number, key: key.to_owned(), reason: reason.into() }
     }
 
+    /// A word that names nothing, and the words that would.
+    pub(super) fn unknown(&self, word: &str, what: &str, known: &[&str]) -> JobError {
+        self.error(word, format!("no such {what} (known: {})", known.join(", ")))
+    }
+
     /// Checks the number of bare words and that each key is one of `keys` and given once.
     pub(super) fn expect(&self, words: &[&str], optional: usize, keys: &[&str]) -> Result<()> {
         if let Some(extra) = self.words.get(words.len()) {
@@ -51,7 +56,11 @@ impl<'a> Line<'a> {
         }
         for (at, (key, _)) in self.pairs.iter().enumerate() {
             if !keys.contains(key) {
-                return Err(self.error(key, format!("no such key of `{}`", self.verb)));
+                let problem = match keys.is_empty() {
+                    true => format!("`{}` takes no keys", self.verb),
+                    false => format!("no such key of `{}` (known: {})", self.verb, keys.join(", ")),
+                };
+                return Err(self.error(key, problem));
             }
             if self.pairs[..at].iter().any(|(other, _)| other == key) {
                 return Err(self.error(key, "given twice"));

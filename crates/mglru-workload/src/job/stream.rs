@@ -26,6 +26,8 @@ pub enum Pattern {
 /// A stream as the job's text gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSpec {
+    /// The task that draws from it.
+    pub task: u32,
     /// Region it draws from.
     pub region: usize,
     /// How it chooses pages.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::op::Control;
+use crate::op::{ANON_ONLY, Control, FileAdvice, FileSpec, MemoryAdvice, Workload};
 
 const TWO_STEPS: &str = "\
 # a comment
@@ -46,7 +46,7 @@ fn steps_become_operations() {
 #[test]
 fn layout_has_a_group_files_and_steps() {
     let workload = JobWorkload::new(Job::parse(TWO_STEPS).unwrap());
-    assert_eq!(workload.job().settings, [(Knob::MemoryMax, 64 << 20)]);
+    assert_eq!(workload.job().settings, [(GROUP, Knob::MemoryMax, 64 << 20)]);
     assert_eq!(workload.places(), [Place::Region(0), Place::File(0)]);
     assert_eq!(workload.total_ops(), Some(5));
     let layout = workload.layout();
@@ -77,13 +77,14 @@ fn hash_tells_strings_apart() {
 fn errors_name_line_and_key() {
     let cases = [
         ("seed 7", "seed x", "line 2: seed: `x` is not a whole number"),
-        ("seed 7", "sede 7", "line 2: sede: no such statement"),
-        ("memory.max", "memory.mx", "line 3: memory.mx: no such setting of a group"),
         ("pages=16", "pages=0", "line 4: pages: 0: must be from 1 to 4294967295"),
-        ("kind=anon", "kind=heap", "line 4: kind: `heap` is no kind of region"),
+        (
+            "kind=anon",
+            "kind=heap",
+            "line 4: kind: `heap` is no kind of region (mmap, pread, anon, shmem)",
+        ),
         ("path=/f ", "", "line 5: path: missing"),
         ("n=16", "n=0", "line 6: n: 0: must be from 1 to 4294967295"),
-        ("start=14", "begin=14", "line 6: begin: no such key of `stream`"),
         ("start=14", "theta=1", "line 6: theta: means nothing to this generator"),
         (
             "gen=seq n=8",
@@ -102,6 +103,18 @@ fn errors_name_line_and_key() {
             "line 10: set: must stand before the first step; use `cgset`",
         ),
     ];
+    let unknown = [
+        ("seed 7", "sede 7", "line 2: sede: no such statement (known: seed, group, task, set, "),
+        ("memory.max", "memory.mx", "line 3: memory.mx: no such setting of a group (known: mem"),
+        ("start=14", "begin=14", "line 6: begin: no such key of `stream` (known: region, gen, "),
+        ("pages=8", "pages=8\nfadvise 1 gone", "line 6: gone: no such advice about a file (know"),
+        ("pages=16", "pages=16\nmadvise 0 hot", "line 5: hot: no such advice about mapped page"),
+        ("reclaim 1M", "reclaim 1M group=/x", "line 9: /x: no such group declared above (known"),
+    ];
+    for (from, to, start) in unknown {
+        let found = error(from, to);
+        assert!(found.starts_with(start), "{found}");
+    }
     for (from, to, message) in cases {
         assert_eq!(error(from, to), message);
     }
@@ -120,6 +133,129 @@ fn commands_parse() {
     let (knob, value) = (Knob::MemoryHigh, u64::MAX);
     assert!(found(Op::Control(Control::Set { group, knob, value })));
     assert!(found(Op::Control(Control::DropCaches)));
+}
+
+const CREW: &str = "\
+group /admin
+task a group=/web/cache
+set memory.max 8M group=/web
+region heap kind=anon pages=64
+region lib kind=mmap path=/lib pages=32 exec=1
+stream fill region=heap gen=seq n=64 base=0 wr=1000
+phase fill ops=2 mix=fill:1
+mlock lib
+madvise heap cold base=8 n=4
+barrier 1
+task b shares=a
+stream region=heap gen=uniform n=64 base=0 wr=0
+";
+
+const ADMIN: &str = "\
+task admin group=/admin background=0
+region kind=pread path=/f pages=8
+stream s region=2 gen=seq n=8 base=0 wr=0
+phase warm ops=1 mix=s:1
+fadvise 2 dontneed
+reclaim 4M swappiness=max group=/web
+barrier 1
+rmdir /web/cache
+";
+
+fn crew() -> String {
+    CREW.replace("region=heap gen=uniform", "region=0 gen=uniform") + ADMIN
+}
+
+#[test]
+fn tasks_have_groups_memory_and_steps_of_their_own() {
+    let mut workload = JobWorkload::new(Job::parse(&crew()).unwrap());
+    let layout = workload.layout();
+    let names: Vec<_> = layout.groups.iter().map(|g| (g.name.as_str(), g.parent)).collect();
+    assert_eq!(names, [("/admin", None), ("/web", None), ("/web/cache", Some(1))]);
+    let tasks: Vec<_> = layout.tasks.iter().map(|task| (task.mm, task.group)).collect();
+    assert_eq!(tasks, [(0, Some(2)), (0, Some(2)), (1, Some(0))]);
+    assert_eq!((layout.regions[1].exec, layout.regions[0].exec), (true, false));
+    assert_eq!(layout.sequences, [0, 0, 0, 0, 2, 2, 2, 2, 2, 0, 1, 2]);
+    assert_eq!(layout.phases[9..], ["end"; 3]);
+    assert_eq!(workload.job().settings, [(1, Knob::MemoryMax, 8 << 20)]);
+    let mut ops = |task| -> Vec<Op> {
+        std::iter::repeat_with(|| workload.next(task)).take_while(|op| *op != Op::Done).collect()
+    };
+    let plain = |ops: Vec<Op>| -> Vec<Op> {
+        ops.into_iter().filter(|op| !matches!(op, Op::Mark { .. })).collect()
+    };
+    let touch = |page| Op::Touch { region: 0, page, write: true };
+    let cold = Op::Advise { region: 0, page: 8, nr: 4, advice: MemoryAdvice::Cold };
+    let lock = Op::Lock { region: 1 };
+    assert_eq!(plain(ops(0)), [touch(0), touch(1), lock, cold, Op::Barrier { id: 1 }]);
+    assert_eq!(ops(1), [Op::Mark { phase: 10 }], "a thread without steps");
+    let reclaim = Control::Reclaim { group: Some(1), bytes: 4 << 20, swappiness: Some(ANON_ONLY) };
+    assert_eq!(
+        plain(ops(2)),
+        [
+            Op::Read { file: 1, off: 0, len: 4096 },
+            Op::AdviseFile { file: 1, page: 0, nr: 8, advice: FileAdvice::DontNeed },
+            Op::Control(reclaim),
+            Op::Barrier { id: 1 },
+            Op::Control(Control::Remove { group: 2 }),
+        ]
+    );
+}
+
+#[test]
+fn a_crews_mistakes_are_named() {
+    let cases = [
+        ("region=2 gen", "region=0 gen", "line 15: 0: is another task's region"),
+        ("mix=s:1", "mix=0:1", "line 16: mix: stream 0 is another task's"),
+        ("mix=s:1", "mix=x:1", "line 16: mix: stream x is not declared above"),
+        ("fadvise 2", "fadvise 3", "line 17: 3: region 3 is not declared above"),
+        ("fadvise 2", "mlock 2", "line 17: dontneed: unexpected in `mlock`"),
+        ("fadvise 2 dontneed", "mlock 2", "line 17: 2: is read through a descriptor, not mapped"),
+        (
+            "rmdir /web/cache",
+            "rmdir /admin",
+            "line 20: /admin: the task that removes it runs in it",
+        ),
+        ("rmdir /web/cache", "rmdir /", "line 20: /: the root cannot be removed"),
+        (
+            "background=0",
+            "background=1",
+            "line 19: barrier: nobody waits for a task in the background",
+        ),
+        ("shares=a", "shares=a group=/x", "line 11: group: is that of the task it shares"),
+        ("task admin", "task a", "line 13: a: is a task's name already"),
+        (
+            "group=/web/cache",
+            "group=web",
+            "line 2: web: a group's path is such as /web or /web/cache",
+        ),
+        ("region lib", "region heap", "line 5: heap: is a region's name already"),
+        ("madvise heap cold", "fadvise heap normal", "line 9: heap: has no file behind it"),
+        ("base=8 n=4", "base=64", "line 9: base: 64: must be from 0 to 63"),
+        (
+            "mlock lib",
+            "madvise lib dontneed",
+            "line 8: dontneed: is for memory; a file has `fadvise`",
+        ),
+        (
+            "group /admin\n",
+            "seed 1\npin 0\nsleep 1\n",
+            "line 4: task: must stand before everything that is a task's",
+        ),
+    ];
+    for (from, to, message) in cases {
+        let text = crew();
+        assert!(text.contains(from), "{from}");
+        let found = Job::parse(&text.replace(from, to)).unwrap_err().to_string();
+        assert_eq!(found, message, "{from} -> {to}");
+    }
+}
+
+#[test]
+fn every_statement_is_listed_and_every_listed_one_is_known() {
+    for (verb, ..) in STATEMENTS {
+        let error = Job::parse(verb).unwrap_err().to_string();
+        assert!(!error.contains("no such statement"), "{verb}: {error}");
+    }
 }
 
 proptest! {

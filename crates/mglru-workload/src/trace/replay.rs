@@ -167,8 +167,7 @@ impl Workload for TraceWorkload {
             regions: mapped.then(|| self.region()).into_iter().collect(),
             tasks: vec![TaskSpec { mm: 0, group: Some(0), node: None, background: false }],
             classes: CLASSES.map(String::from).to_vec(),
-            phases: Vec::new(),
-            blocks: None,
+            ..Layout::default()
         }
     }
 

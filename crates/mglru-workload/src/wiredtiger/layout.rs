@@ -63,7 +63,7 @@ pub(super) fn layout(params: &WiredTigerParams) -> Layout {
         tasks: (0..tasks(params)).map(|task| task_spec(task >= params.threads)).collect(),
         classes: classes.map(str::to_owned).collect(),
         phases: phases(params),
-        blocks: None,
+        ..Layout::default()
     }
 }
 

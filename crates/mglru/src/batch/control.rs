@@ -85,6 +85,8 @@ pub(crate) struct ScanControl {
     pub(crate) force_deactivate: bool,
     pub(crate) skipped_deactivate: bool,
     pub(crate) full_walk: bool,
+    /// Scans and steals show in the counters.
+    pub(crate) is_counted: bool,
 }
 
 impl ScanControl {
@@ -113,6 +115,7 @@ impl ScanControl {
             force_deactivate: false,
             skipped_deactivate: false,
             full_walk: false,
+            is_counted: true,
         }
     }
 

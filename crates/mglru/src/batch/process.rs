@@ -345,7 +345,7 @@ impl Lru {
         lruvec: LruvecId,
         stolen: [u64; ANON_AND_FILE],
     ) {
-        for lru_type in LruType::ALL {
+        for lru_type in LruType::ALL.into_iter().filter(|_| ctl.is_counted) {
             let n = stolen[lru_type.index()];
             self.count(lruvec, by_type(lru_type, Counter::PgstealAnon, Counter::PgstealFile), n);
             self.count(lruvec, pgsteal(ctl.who), n);

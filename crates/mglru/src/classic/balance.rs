@@ -1,7 +1,7 @@
 //! How much of each classic list to scan: one pure decision (spec §8 "Balance").
 
 use crate::state::lruvec::ClassicList;
-use crate::types::{ANON_AND_FILE, LruType};
+use crate::types::{ANON_AND_FILE, LruType, SWAPPINESS_ANON_ONLY};
 
 /// Sizes below this never count as too few inactive pages by themselves.
 const PAGES_PER_GIB: u64 = 1 << 18;
@@ -36,6 +36,8 @@ pub(crate) struct Scene {
 pub(crate) fn balance(scene: &Scene) -> Balance {
     if !scene.can_swap || scene.is_cgroup && scene.swappiness == 0 {
         Balance::Only(LruType::File)
+    } else if scene.swappiness >= SWAPPINESS_ANON_ONLY {
+        Balance::Only(LruType::Anon)
     } else if scene.priority == 0 && scene.swappiness > 0 {
         Balance::Equal
     } else if scene.file_is_tiny {
@@ -99,6 +101,8 @@ mod tests {
         assert_eq!(balance(&Scene { can_swap: false, ..tiny }), file);
         assert_eq!(balance(&Scene { swappiness: 0, ..tiny }), file);
         assert_eq!(balance(&Scene { priority: 0, ..tiny }), Balance::Equal);
+        let alone = Scene { swappiness: SWAPPINESS_ANON_ONLY, priority: 0, ..SCENE };
+        assert_eq!(balance(&alone), Balance::Only(LruType::Anon));
         assert_eq!(balance(&tiny), Balance::Only(LruType::Anon));
         assert_eq!(balance(&Scene { file_is_tiny: false, ..tiny }), file);
         let global = Scene { swappiness: 0, is_cgroup: false, ..SCENE };

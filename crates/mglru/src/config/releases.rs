@@ -10,6 +10,8 @@ switches! {
         couple_both = "7.0: anon and file are held together only while both can be evicted",
         /// 7.1 and 7.2: the limit on nodes of shadows does not see the group's pages.
         blind_shadow_limit = "7.1, 7.2: the limit on nodes of shadows sees slab pages alone",
+        /// 7.1 and later: a removed group's folios become its parent's at once.
+        reparent = "7.1: the folios of a removed group become its parent's at once",
         /// 7.1 and 7.2: protection in root reclaim is as old as kswapd's last run.
         stale_protection = "7.1, 7.2: root reclaim goes by protection as kswapd last computed it",
         /// 7.2: where a folio enters is decided when its processor's batch drains.

@@ -152,6 +152,7 @@ fn k612() -> Config {
 fn k71() -> Config {
     let releases = Releases {
         couple_both: true,
+        reparent: true,
         blind_shadow_limit: true,
         stale_protection: true,
         ..Releases::NONE

@@ -142,13 +142,23 @@ impl MemcgTree {
         self.lineage(id).take_while(|&up| up != top).find_map(|up| self[up].next_sibling)
     }
 
-    /// The next memcg of a walk of `top`'s subtree on behalf of `node`.
+    /// The next memcg of a walk of `top`'s subtree on behalf of `node`; one of which nothing is
+    /// left is passed over.
     pub(crate) fn next(
         &mut self,
         top: MemcgId,
         node: NodeId,
         walk: &mut TreeWalk,
     ) -> Option<MemcgId> {
+        loop {
+            let id = self.step(top, node, walk)?;
+            if !self[id].released {
+                return Some(id);
+            }
+        }
+    }
+
+    fn step(&mut self, top: MemcgId, node: NodeId, walk: &mut TreeWalk) -> Option<MemcgId> {
         match walk {
             TreeWalk::Full { last } => {
                 let next = match *last {

@@ -187,11 +187,40 @@ fn seven_one_is_before_and_seven_two_is_after_with_these_rules() {
     };
     assert_eq!(on("before"), [""; 0]);
     assert_eq!(on("after"), [""; 0]);
-    let k71 = ["couple_both", "blind_shadow_limit", "stale_protection"];
+    let k71 = ["couple_both", "blind_shadow_limit", "reparent", "stale_protection"];
     assert_eq!(on("k7.1"), k71);
     let k72 = ["drain_entry", "touch_ladder", "goal_stop", "swapin_drain"];
     assert_eq!(on("k7.2"), [&k71[..], &k72[..]].concat());
     assert!(!on("k7.3").contains(&"blind_shadow_limit") && on("k7.3").contains(&"drain_entry"));
+}
+
+/// The example of the specification: slots of the same number join, whatever ages they stand for.
+#[test]
+fn a_removed_groups_generations_join_its_parents_slot_by_slot() {
+    for (ages, oldest) in [(2, 1), (3, 2)] {
+        let (mut world, parent) = with("after", "reparent");
+        let child = world.group(parent);
+        (0..ages).for_each(|_| world.age(parent));
+        let folio = world.files(child, 3)[2];
+        let sizes = world.lru.sizes(child, NODE);
+        assert!(world.lru.remove_memcg(child, 0));
+        world.lru.check();
+        assert_eq!(world.lru.sizes(child, NODE), mglru::Sizes::default());
+        let all = world.lru.sizes(parent, NODE);
+        assert_eq!(all.inactive_file + all.active_file, 3);
+        assert_eq!(sizes.inactive_file + sizes.active_file, 3);
+        assert_eq!(world.age_of(parent, folio), oldest, "{ages} generations later");
+    }
+}
+
+#[test]
+fn without_the_rule_a_removed_group_keeps_what_it_has() {
+    let (mut world, parent) = with("after", "goal_stop");
+    let child = world.group(parent);
+    let folios = world.files(child, 3);
+    assert!(!world.lru.remove_memcg(child, 0) && !world.lru.release_if_empty(child));
+    folios.into_iter().for_each(|folio| world.drop_folio(folio));
+    assert!(world.lru.release_if_empty(child) && !world.lru.release_if_empty(child));
 }
 
 #[test]

@@ -163,13 +163,14 @@ fn settings(machine: &MachineSpec, switches: &Switches) -> Vec<Setting> {
 pub fn groups(
     layout: &Layout,
     limits: &IndexMap<String, GroupSpec>,
-    set: &[(Knob, u64)],
+    set: &[(String, Knob, u64)],
 ) -> Result<(Vec<Group>, Option<u64>), KeyError> {
     let mut swappiness: Option<u64> = None;
     let mut groups = Vec::new();
     for group in &layout.groups {
         let own = limits.get(&group.name).cloned().unwrap_or_default();
-        let mut values: BTreeMap<&str, u64> = set.iter().map(|(k, v)| (file(*k), *v)).collect();
+        let set = set.iter().filter(|(path, ..)| *path == group.name);
+        let mut values: BTreeMap<&str, u64> = set.map(|(_, k, v)| (file(*k), *v)).collect();
         values.extend(given(&own));
         if let Some(asked) = values.remove("memory.swappiness") {
             if swappiness.is_some_and(|other| other != asked) {

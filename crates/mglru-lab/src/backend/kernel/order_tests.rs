@@ -32,7 +32,12 @@ fn tasks_of_one_address_space_and_group_are_one_process() {
 fn parents_are_made_first_and_limits_of_the_plan_win() {
     let own = GroupSpec { max: Size(1 << 20), swappiness: Some(5), ..GroupSpec::default() };
     let limits = IndexMap::from([("/a/b".to_string(), own)]);
-    let set = [(Knob::MemoryMax, 7), (Knob::MemoryHigh, u64::MAX)];
+    let (own, other) = ("/a/b".to_string(), "/a".to_string());
+    let set = [
+        (other, Knob::MemoryMax, 7),
+        (own.clone(), Knob::MemoryMax, 7),
+        (own, Knob::MemoryHigh, u64::MAX),
+    ];
     let (groups, swappiness) = groups(&layout(), &limits, &set).unwrap();
     assert_eq!((groups[0].path.as_str(), swappiness), ("/a", Some(5)));
     let value = |group: &Group, name: &str| {

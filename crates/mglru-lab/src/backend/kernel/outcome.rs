@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use indexmap::IndexMap;
 use mglru_guest::kernel_text::{generations, pairs, stalled_us, value};
-use mglru_guest::report::{Ended, GroupState, Snapshot};
+use mglru_guest::report::{Command, Ended, GroupState, Snapshot};
 use mglru_workload::Layout;
 use serde_json::{Value as Json, json};
 
@@ -14,7 +14,7 @@ use super::oom;
 use super::series;
 use super::watch::Told;
 use crate::backend::Outcome;
-use crate::backend::sim::measured::{PREPARING, RUN, quantiles};
+use crate::backend::sim::measured::{RUN, is_preparing, quantiles};
 use crate::record::{Group, Metrics};
 use crate::stats;
 
@@ -76,6 +76,7 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
     custom.insert("phases".to_string(), phases(told, over, layout));
     custom.insert("lru_gen".to_string(), Json::from(over.lru_gen.clone()));
     custom.insert("series".to_string(), series::of(&told.samples));
+    custom.extend(refused(told));
     custom.extend(starvation(told, layout));
     let mut counters = counters(span.from, span.to);
     if told.starved.is_some() {
@@ -143,7 +144,9 @@ impl<'a> Span<'a> {
         let name = |phase: u32| layout.phases.get(phase as usize).map_or("", String::as_str);
         let first = told.marks.iter().position(|(phase, _)| name(*phase) == RUN);
         let Some(first) = first else { return Self { from: &told.ready, to: over } };
+        let sequence = layout.sequence(told.marks[first].0);
         let after = told.marks.iter().skip(first + 1);
+        let after = after.filter(|(phase, _)| layout.sequence(*phase) == sequence);
         let end = after.into_iter().find(|(phase, _)| !name(*phase).starts_with("run."));
         Self { from: &told.marks[first].1, to: end.map_or(over, |(_, snapshot)| snapshot) }
     }
@@ -170,7 +173,7 @@ fn merged(workers: &[Ended], classes: &[String]) -> Result<Histogram<u64>, Strin
     let mut all = Histogram::new(3).map_err(|e| e.to_string())?;
     for measured in workers.iter().filter_map(|worker| worker.measured.as_ref()) {
         for (class, pairs) in classes.iter().zip(&measured.latency) {
-            if PREPARING.contains(&class.as_str()) {
+            if is_preparing(class) {
                 continue;
             }
             for (value, count) in pairs {
@@ -277,10 +280,21 @@ fn events(over: &Snapshot) -> Json {
     groups.map(|(name, state)| (name.clone(), json!(of(state)))).collect()
 }
 
-/// Counters and generations of each phase.
+/// Commands that the kernel refused, with its errors; none where it refused none.
+fn refused(told: &Told) -> Option<(String, Json)> {
+    let refused = told.commands.iter().filter(|(_, command)| command.rc != 0);
+    let told = |(_, command): &(usize, Command)| json!({ "text": command.text, "rc": command.rc });
+    let refused: Vec<Json> = refused.map(told).collect();
+    (!refused.is_empty()).then(|| ("refused".to_string(), Json::from(refused)))
+}
+
+/// Counters and generations of each phase, which ends where the next of its sequence begins.
 fn phases(told: &Told, over: &Snapshot, layout: &Layout) -> Json {
-    let ends = told.marks.iter().skip(1).map(|(_, snapshot)| snapshot).chain([over]);
-    let phase = |((number, from), to): (&(u32, Snapshot), &Snapshot)| {
+    let phase = |(at, (number, from)): (usize, &(u32, Snapshot))| {
+        let sequence = layout.sequence(*number);
+        let mut after = told.marks.iter().skip(at + 1);
+        let end = after.find(|(next, _)| layout.sequence(*next) == sequence);
+        let to = end.map_or(over, |(_, snapshot)| snapshot);
         json!({
             "name": layout.phases.get(*number as usize),
             "seconds": (to.at_us - from.at_us) as f64 / 1e6,
@@ -290,7 +304,7 @@ fn phases(told: &Told, over: &Snapshot, layout: &Layout) -> Json {
             "lru_gen": to.lru_gen,
         })
     };
-    told.marks.iter().zip(ends).map(phase).collect()
+    told.marks.iter().enumerate().map(phase).collect()
 }
 
 #[cfg(test)]

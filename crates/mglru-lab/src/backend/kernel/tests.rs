@@ -1,3 +1,5 @@
+use toml::Table;
+
 use super::*;
 use crate::limits;
 
@@ -32,23 +34,6 @@ fn a_guest_larger_than_the_host_is_refused() {
     let error = fits(1 << 60).unwrap_err();
     assert!(error.starts_with("a guest of 1048576TiB does not fit"), "{error}");
     assert_eq!(fits(1 << 20), Ok(()));
-}
-
-#[test]
-fn jobs_travel_as_text_and_traces_as_files() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.job");
-    std::fs::write(&path, "seed 1\n").unwrap();
-    let table = |kind: &str| {
-        let text = format!("kind = \"{kind}\"\npath = {:?}\ncache = 5", path.display().to_string());
-        text.parse::<Table>().unwrap()
-    };
-    let (job, packed) = carried(&table("job")).unwrap();
-    assert_eq!((word(&job, "text"), packed.len()), (Some("seed 1\n"), 0));
-    assert!(!job.contains_key("path") && !job.contains_key("cache"));
-    let (trace, packed) = carried(&table("trace")).unwrap();
-    assert_eq!(word(&trace, "path"), Some("/traces/a.job"));
-    assert_eq!(packed, [(path.clone(), "/traces/a.job".to_string())]);
 }
 
 #[test]

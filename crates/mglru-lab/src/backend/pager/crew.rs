@@ -183,6 +183,7 @@ impl Shared {
     pub fn mark(&self, phase: u32) -> Result<(), String> {
         let phase = Phase {
             name: self.layout.phases.get(phase as usize).cloned().unwrap_or_default(),
+            sequence: self.layout.sequence(phase),
             at: self.start.elapsed().as_nanos() as u64,
             ops: self.ops(),
             accesses: self.accesses.load(Ordering::Relaxed),

@@ -57,6 +57,9 @@ impl<'a> Task<'a> {
             Op::Map { region } => desk.map(region)?,
             Op::Unmap { region } => desk.unmap(region),
             Op::Free { region, page, nr } => desk.free(region, page, nr)?,
+            Op::Lock { .. } | Op::Unlock { .. } | Op::Advise { .. } | Op::AdviseFile { .. } => {
+                return Err(unfit("the pager takes no such advice", op));
+            }
             Op::Compute { ns } => self.processor.spend(Duration::from_nanos(ns)),
             Op::Think { ns } => std::thread::sleep(Duration::from_nanos(ns)),
             Op::End { class } => self.end(class),
@@ -128,7 +131,7 @@ fn command(desk: &Desk, control: Control) -> Result<(), String> {
         }
         Control::Set { group: id, knob, value } => set(group(Some(id)), knob, value),
         Control::Age { group: id, .. } => told(group(Some(id)).age()).map(drop),
-        Control::Reclaim { .. } | Control::Evict { .. } => {
+        Control::Reclaim { .. } | Control::Evict { .. } | Control::Remove { .. } => {
             Err(unfit("the pager has no such command", Op::Control(control)))
         }
     }

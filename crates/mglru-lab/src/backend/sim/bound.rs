@@ -226,7 +226,7 @@ impl<'a> Walk<'a> {
             Snapshot { counters: self.counters(), groups: Vec::new(), resident: Vec::new() };
         let name = self.bound.phases.get(phase).cloned().unwrap_or_else(|| phase.to_string());
         let (ops, accesses) = (self.ops, self.accesses);
-        self.phases.push(Phase { name, at: 0, ops, accesses, snapshot });
+        self.phases.push(Phase { name, sequence: 0, at: 0, ops, accesses, snapshot });
     }
 
     /// KiB a device would have read, as the machine counts them.

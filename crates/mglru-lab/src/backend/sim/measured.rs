@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use mglru_sim::Outcome as Found;
 use mglru_sim::outcome::{Figures, GroupOutcome, Phase};
 use mglru_sim::spec::PAGE_SIZE;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::backend::Outcome;
 use crate::record::{Group, Latency, Metrics};
@@ -17,7 +17,12 @@ use crate::stats;
 pub const RUN: &str = "run";
 
 /// Classes of operations that prepare and are not the application's own.
-pub const PREPARING: [&str; 2] = ["ramp", "setup"];
+const PREPARING: [&str; 2] = ["ramp", "setup"];
+
+/// Does a class prepare? Among several workloads its name stands behind the workload's.
+pub fn is_preparing(class: &str) -> bool {
+    PREPARING.contains(&class.rsplit_once('.').map_or(class, |(_, own)| own))
+}
 
 /// Counters that are levels, not sums: their value at the end counts.
 const LEVELS: [&str; 4] = ["nr_free_pages", "nr_dirty", "nr_writeback", "zram_pool_pages"];
@@ -30,13 +35,18 @@ pub fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
     let first = found.phases.iter().position(|phase| phase.name == RUN);
     let start = first.map(|at| &found.phases[at]);
     let after = found.phases.iter().skip(first.map_or(usize::MAX, |at| at + 1));
-    let end = after.into_iter().find(|phase| !phase.name.starts_with("run."));
+    let of_it = |phase: &&Phase| start.is_some_and(|start| start.sequence == phase.sequence);
+    let end = after.into_iter().filter(of_it).find(|phase| !phase.name.starts_with("run."));
     let counters = counters(found, start, end);
     Ok(Outcome {
         metrics: metrics(found, start, end)?,
         counters,
         groups: groups(found, end),
-        custom: shares(found, edges)?.chain(class_means(found)).chain(custom(found, end)).collect(),
+        custom: shares(found, edges)?
+            .chain(class_means(found))
+            .chain(custom(found, end))
+            .chain(phases(found))
+            .collect(),
     })
 }
 
@@ -80,7 +90,7 @@ fn metrics(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> Result<
 fn merged(found: &Found) -> Result<Histogram<u64>, String> {
     let mut all = Histogram::new(3).map_err(|e| e.to_string())?;
     for (class, histogram) in &found.latency {
-        if !PREPARING.contains(&class.as_str()) {
+        if !is_preparing(class) {
             all.add(histogram).map_err(|e| e.to_string())?;
         }
     }
@@ -90,7 +100,7 @@ fn merged(found: &Found) -> Result<Histogram<u64>, String> {
 /// Mean latency of each class, where there are several that count.
 fn class_means(found: &Found) -> impl Iterator<Item = (String, Json)> + use<'_> {
     let counted = |(class, histogram): &&(String, Histogram<u64>)| {
-        !PREPARING.contains(&class.as_str()) && !histogram.is_empty()
+        !is_preparing(class) && !histogram.is_empty()
     };
     let several = found.latency.iter().filter(counted).count() > 1;
     let classes = found.latency.iter().filter(counted).filter(move |_| several);
@@ -129,6 +139,10 @@ pub fn quantiles(histogram: &Histogram<u64>) -> Latency {
 fn counters(found: &Found, start: Option<&Phase>, end: Option<&Phase>) -> IndexMap<String, u64> {
     let last = end.map_or(&found.counters, |phase| &phase.snapshot.counters);
     let first = start.map(|phase| &phase.snapshot.counters);
+    since(first, last)
+}
+
+fn since(first: Option<&Figures>, last: &Figures) -> IndexMap<String, u64> {
     let before = |name: &str| match LEVELS.contains(&name) {
         true => 0,
         false => first.and_then(|counters| value(counters, name)).unwrap_or(0),
@@ -147,6 +161,27 @@ fn groups(found: &Found, end: Option<&Phase>) -> IndexMap<String, Group> {
     };
     let group = |g: &GroupOutcome| Group { memory_stat: stat(&g.stat) };
     groups.iter().map(|g| (g.name.clone(), group(g))).collect()
+}
+
+/// Counters of each phase, as a booted kernel's record has them; none where there are no phases. A
+/// phase ends where the next of its sequence begins.
+fn phases(found: &Found) -> Option<(String, Json)> {
+    let phase = |(at, phase): (usize, &Phase)| {
+        let after = found.phases.iter().skip(at + 1);
+        let end = after.into_iter().find(|next| next.sequence == phase.sequence);
+        let (until, ops) = end.map_or((found.virtual_ns, found.ops), |end| (end.at, end.ops));
+        let accesses = end.map_or(found.accesses, |end| end.accesses);
+        let last = end.map_or(&found.counters, |end| &end.snapshot.counters);
+        json!({
+            "name": phase.name,
+            "seconds": (until - phase.at) as f64 / NS_PER_S,
+            "ops": ops - phase.ops,
+            "accesses": accesses - phase.accesses,
+            "counters": since(Some(&phase.snapshot.counters), last),
+        })
+    };
+    let phases: Vec<Json> = found.phases.iter().enumerate().map(phase).collect();
+    (!phases.is_empty()).then(|| ("phases".to_string(), Json::from(phases)))
 }
 
 /// Successful attempts at blocks, whole per cent as the published tables have them, per class.

@@ -59,9 +59,9 @@ fn a_record_has_every_listed_counter_and_all_operations() {
         let absent = counters::all().into_iter().map(|(name, _)| name);
         let absent: Vec<String> =
             absent.filter(|name| !record.counters.contains_key(name)).collect();
-        // Machines with page frames have the others, and 7.1 and 7.2 the first.
-        assert_eq!(absent[0], "workingset_nodereclaim");
-        assert!(absent[1..].iter().all(|name| name.starts_with("compact_")), "{absent:?}");
+        // Machines of 7.1 and 7.2, workloads with commands, and machines with page frames.
+        assert_eq!(absent[..2], ["workingset_nodereclaim", "refused_commands"]);
+        assert!(absent[2..].iter().all(|name| name.starts_with("compact_")), "{absent:?}");
         assert!(record.counters["pgpgin"] > 0 && record.counters["pgsteal_direct"] > 0);
     }
 }
@@ -100,7 +100,8 @@ fn every_built_in_plan_of_this_backend_can_run() {
     let plans = plans.map(|(name, _)| plans::find(name, &[]).unwrap());
     for plan in plans.filter(|plan| plan.backends == ["sim"]) {
         // Blocks do not shrink with the machine, nor does a job page by page.
-        let exact = ["highalloc", "large-folios", "read-scan"].contains(&plan.name.as_str());
+        let exact =
+            ["advice", "highalloc", "large-folios", "read-scan"].contains(&plan.name.as_str());
         let scale = (!exact).then_some(1.0 / 64.0);
         let selection = Selection { scale, ..Selection::default() };
         Experiment::new(plan, &selection, &Sim).unwrap_or_else(|e| panic!("{e}"));
