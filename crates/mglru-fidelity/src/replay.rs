@@ -253,6 +253,7 @@ fn machine(run: &Run, job: &JobSpec) -> MachineSpec {
         fault_around_kb: 4,
         device: DeviceSpec::preset("ram").unwrap_or_default(),
         swap,
+        filesystem: run.filesystem,
         stat_flush_ms: STAT_FLUSH_MS,
         charge_batch: CHARGE_BATCH,
         charge_kernel: true,
@@ -329,6 +330,7 @@ fn enabled(config: &mut Config, variant: &Variant, bits: u32) -> Result<(), Stri
 mod tests {
     use super::*;
     use crate::truth::Step;
+    use mglru_sim::spec::FileSystem;
 
     const SPEC: &str = "seed 1\nset memory.max 4194304\nregion kind=mmap path=/f pages=2048\n\
                         stream region=0 gen=seq n=2048 base=0 start=0 wr=0\n\
@@ -347,6 +349,7 @@ mod tests {
             zram_mb: 0,
             spec: SPEC.into(),
             pre: String::new(),
+            filesystem: FileSystem::Order0,
             cmd: String::new(),
             steps: vec![step],
             fair: None,
@@ -401,7 +404,7 @@ mod tests {
                    echo 128 > /sys/block/vda/queue/read_ahead_kb\n\
                    echo 65536 > /sys/kernel/debug/fault_around_bytes\n";
         let of = |mglru| {
-            let run = Run { pre: pre.into(), ..run(mglru, 0) };
+            let run = Run { pre: pre.into(), filesystem: FileSystem::Xfs, ..run(mglru, 0) };
             let measured = &measured(vec![run])[0];
             replay(measured, &measured.policy().unwrap()).unwrap()
         };
@@ -411,6 +414,7 @@ mod tests {
             (machine.swappiness, machine.readahead_kb, machine.fault_around_kb),
             (100, 128, 64)
         );
+        assert_eq!(machine.filesystem, FileSystem::Xfs);
         assert_eq!(on.config.young_source, mglru::config::YoungSource::Rmap);
         assert!(!of(0).config.is_mglru(), "the classic LRU stays classic");
     }

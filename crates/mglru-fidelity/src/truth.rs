@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
+use mglru_sim::spec::FileSystem;
 use serde::Deserialize;
 
 use super::texts::Text;
@@ -41,6 +42,9 @@ pub struct Run {
     /// Settings made before the job.
     #[serde(default)]
     pub pre: String,
+    /// File system of its files; single pages where the record names none: nothing was read ahead.
+    #[serde(default)]
+    pub filesystem: FileSystem,
     /// Program that ran instead of a job.
     #[serde(default)]
     pub cmd: String,

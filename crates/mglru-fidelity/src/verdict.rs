@@ -240,6 +240,7 @@ mod tests {
             zram_mb: 0,
             spec: String::new(),
             pre: String::new(),
+            filesystem: Default::default(),
             cmd: String::new(),
             steps: vec![Step { d: IndexMap::from([("pgmajfault".into(), n)]), ..Step::default() }],
             fair: None,

@@ -150,15 +150,33 @@ fn kernel(args: &Measure) -> Table {
 fn asked(fields: &Map<String, Json>, args: &Measure) -> Option<TruthAsked> {
     let job = word(fields, "spec").filter(|spec| !spec.is_empty())?;
     let number = |key: &str| fields.get(key).and_then(Json::as_u64);
+    let (readahead_kb, before) = readahead(word(fields, "pre").unwrap_or_default());
     Some(TruthAsked {
         job: job.to_string(),
         mglru: number("mglru") != Some(0),
         memory_mib: number("mem_mb").unwrap_or(MEMORY_MIB),
         zram_mib: number("zram_mb").unwrap_or(0),
         disk: word(fields, "disk").unwrap_or("blk").to_string(),
-        before: word(fields, "pre").unwrap_or_default().to_string(),
-        kernel: kernel(args),
+        readahead_kb,
+        before,
+        kernel: kernel(args).into_iter().chain(filesystem(fields)).collect(),
     })
+}
+
+/// Takes the longest readahead out of settings: the guest's disk has another name than theirs.
+fn readahead(settings: &str) -> (u32, String) {
+    let kb = |line: &str| {
+        let (kb, file) = line.strip_prefix("echo ")?.split_once(" > /sys/block/")?;
+        file.ends_with("/queue/read_ahead_kb").then(|| kb.trim().parse().ok())?
+    };
+    let (set, others): (Vec<&str>, Vec<_>) = settings.lines().partition(|line| kb(line).is_some());
+    (set.last().and_then(|line| kb(line)).unwrap_or(0), others.join("\n"))
+}
+
+/// The file system of a line; single pages are what ext4 has where nothing is read ahead.
+fn filesystem(fields: &Map<String, Json>) -> Option<(String, Value)> {
+    let name = word(fields, "filesystem").filter(|&name| name != "order0")?;
+    Some(("filesystem".to_string(), Value::String(name.to_string())))
 }
 
 /// Ids of the lines a file holds; a torn last line is cut off.
@@ -277,7 +295,19 @@ mod tests {
         assert!(!asked.mglru && asked.memory_mib == 3072 && asked.zram_mib == 64);
         assert_eq!((asked.disk.as_str(), asked.before.as_str()), ("pmem", "echo 1 > x"));
         assert_eq!(asked.kernel["image"].as_str(), Some("k"));
+        assert_eq!((asked.readahead_kb, asked.kernel.get("filesystem")), (0, None));
         assert!(super::asked(&fields("{\"spec\":\"\"}"), &args(NOWHERE)).is_none());
+    }
+
+    #[test]
+    fn readahead_and_file_system_are_the_guests_own() {
+        let line = fields(
+            "{\"spec\":\"seed 1\",\"filesystem\":\"xfs\",\"pre\":\"echo 1 > x\\necho 128 > \
+             /sys/block/vda/queue/read_ahead_kb\"}",
+        );
+        let asked = asked(&line, &args(NOWHERE)).unwrap();
+        assert_eq!((asked.readahead_kb, asked.before.as_str()), (128, "echo 1 > x"));
+        assert_eq!(asked.kernel["filesystem"].as_str(), Some("xfs"));
     }
 
     #[test]
@@ -287,7 +317,7 @@ mod tests {
         };
         assert_eq!(held(&[]).unwrap().name, "truth 6.12.117");
         let text = held(&["7.2"]).unwrap();
-        assert_eq!((text.name.as_str(), text.text.lines().count()), ("truth 7.2.12", 121));
+        assert_eq!((text.name.as_str(), text.text.lines().count()), ("truth 7.2.12", 124));
         let told = held(&["7.9"]).unwrap_err().to_string();
         let known = "known: 6.12.117, 7.1.13, 7.2.12, 7.3.4";
         assert_eq!(told, format!("--version 7.9: no run was measured on it; {known}"));

@@ -107,6 +107,7 @@ fn kernel(
         memory_mib: MEMORY_MIB,
         zram_mib: ZRAM_MIB,
         disk: "blk".to_string(),
+        readahead_kb: 0,
         before: String::new(),
         kernel: image.chain(modules).collect::<Table>(),
     };

@@ -92,9 +92,11 @@ pub struct Asked {
     pub zram_mib: u64,
     /// `blk` or `pmem`.
     pub disk: String,
+    /// Longest readahead, KiB.
+    pub readahead_kb: u32,
     /// Commands for the shell before the job.
     pub before: String,
-    /// `[kernel]`: image, modules, append.
+    /// `[kernel]`: image, modules, append, filesystem.
     pub kernel: Table,
 }
 
@@ -233,7 +235,7 @@ fn sections(asked: &Asked) -> Sections {
     let mut machine = Table::from_iter([
         ("memory".to_string(), mib(asked.memory_mib)),
         ("cpus".to_string(), Value::Integer(CPUS)),
-        ("readahead_kb".to_string(), Value::Integer(0)),
+        ("readahead_kb".to_string(), Value::Integer(asked.readahead_kb.into())),
         ("fault_around_kb".to_string(), Value::Integer(4)),
     ]);
     if asked.zram_mib > 0 {
