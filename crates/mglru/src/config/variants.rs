@@ -167,6 +167,7 @@ fn k72() -> Config {
         goal_stop: true,
         swapin_drain: true,
         couple_both: true,
+        reparent: true,
         blind_shadow_limit: true,
         stale_protection: true,
         ..Releases::NONE
@@ -177,6 +178,7 @@ fn k72() -> Config {
 fn k73() -> Config {
     let releases = Releases {
         couple_both: true,
+        reparent: true,
         drain_entry: true,
         touch_ladder: true,
         goal_stop: true,
