@@ -1,10 +1,10 @@
 //! The real kernel as a backend: the plan's workload runs in a booted Linux and the kernel's own
 //! counters become the record. The policy of the core is not involved: an honest control.
 //!
-//! A run boots a virtual machine whose first file system is made here ([`initramfs`], [`pack`]):
+//! A run boots a virtual machine whose first file system is made here (`initramfs`, `pack`):
 //! the guest program, an [`Order`], the modules that are needed. The guest reports on a serial
-//! port ([`watch`]); what it told becomes an [`Outcome`] ([`outcome`]). The kernel's messages are
-//! kept beside the records, and what its functions cost, where that is asked for ([`profile`]).
+//! port (`watch`); what it told becomes an [`Outcome`] (`outcome`). The kernel's messages are
+//! kept beside the records, and what its functions cost, where that is asked for (`profile`).
 
 mod accel;
 mod attend;
