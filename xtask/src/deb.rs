@@ -21,7 +21,8 @@ pub fn build(root: &Path) -> bool {
 fn gather(root: &Path) -> Result<(), String> {
     run(cargo(root).args(["build", "--release", "--locked", "-p", "mglru-cli"]))?;
     let target = crate::target(root);
-    let (program, folder) = (target.join("release/mglru"), target.join("package"));
+    // The assets of the package name this folder, wherever cargo builds.
+    let (program, folder) = (target.join("release/mglru"), root.join("target/package"));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (built, library) = (library(&target)?, folder.join(LIBRARY));
     fs::copy(&built, &library).map_err(|e| format!("{}: {e}", built.display()))?;
