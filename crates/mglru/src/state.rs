@@ -4,6 +4,7 @@
 pub(crate) mod address_spaces;
 pub(crate) mod bloom;
 pub(crate) mod controller;
+mod isolated;
 pub(crate) mod lruvec;
 pub(crate) mod memcg;
 pub(crate) mod memcg_lru;
@@ -14,16 +15,17 @@ pub(crate) mod scratch;
 use alloc::vec::Vec;
 
 use crate::config::Config;
-use crate::folio::Folios;
+use crate::folio::{Flags, Folios};
 use crate::shadow::Place;
 use crate::state::address_spaces::Mms;
-use crate::state::lruvec::Lruvec;
+use crate::state::lruvec::{ClassicList, Lruvec};
 use crate::state::memcg::MemcgTree;
 use crate::state::node::Node;
 use crate::state::parked::Parked;
 use crate::state::scratch::Scratch;
 use crate::stats::{Counter, Counters};
-use crate::types::{LruvecId, MemcgId, Nanos, NodeId};
+use crate::tiers;
+use crate::types::{LruvecId, MemcgId, Nanos, NodeId, Tier};
 
 /// Holds the whole state of reclaim.
 #[derive(Clone, Debug)]
@@ -112,5 +114,17 @@ impl Lru {
         let memcg = self.lruvecs[lruvec.index()].memcg;
         self.memcgs[memcg].counters[counter] += n;
         self.counters[counter] += n;
+    }
+
+    /// Returns the tier of a folio with these flags, as far as tiers are told apart.
+    #[inline]
+    pub(crate) fn tier(&self, flags: Flags) -> Tier {
+        self.config.cap_tier(tiers::tier(flags, self.config.refs_model))
+    }
+
+    /// Pages of one list in a memcg and all its descendants, as their statistics have it.
+    pub(crate) fn subtree_size(&self, memcg: MemcgId, node: NodeId, list: ClassicList) -> u64 {
+        let members = self.memcgs.subtree(memcg);
+        members.map(|m| self.lruvecs[self.lruvec_id(m, node).index()].classic_stat(list)).sum()
     }
 }

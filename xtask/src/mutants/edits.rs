@@ -179,7 +179,7 @@ pub const EDITS: &[Edit] = &[
     },
     Edit {
         says: "batches stay large",
-        file: "inspect/debug.rs",
+        file: "mglru/turns.rs",
         text: "(true, _) => want.min(MIN_LRU_BATCH),",
         replacement: "(true, _) => want.min(MAX_LRU_BATCH),",
         by: &[],

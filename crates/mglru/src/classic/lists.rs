@@ -6,7 +6,7 @@ use crate::folio::Bit;
 use crate::shadow::Place;
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
-use crate::types::{FolioId, LruType, LruvecId, MemcgId, NodeId};
+use crate::types::{FolioId, LruType, LruvecId};
 
 impl Lru {
     /// Puts a folio onto the list its flags ask for: at the head, or at the tail to be met next.
@@ -93,12 +93,6 @@ impl Lru {
             }
             up = self.memcgs.parent(memcg);
         }
-    }
-
-    /// Pages of one list in a memcg and all its descendants, as their statistics have it.
-    pub(crate) fn subtree_size(&self, memcg: MemcgId, node: NodeId, list: ClassicList) -> u64 {
-        let members = self.memcgs.subtree(memcg);
-        members.map(|m| self.lruvecs[self.lruvec_id(m, node).index()].classic_stat(list)).sum()
     }
 
     /// Sums the statistics of all groups up over the processors. A driver that calls this now and

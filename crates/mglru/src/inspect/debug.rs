@@ -7,9 +7,7 @@ use crate::host::Host;
 use crate::mglru::aging::{Aging, AgingStep};
 use crate::mglru::generations::Evictable;
 use crate::state::Lru;
-use crate::types::{
-    LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MIN_LRU_BATCH, MIN_NR_GENS, Reclaimer, Seq,
-};
+use crate::types::{LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS, Reclaimer, Seq};
 
 impl Lru {
     /// Makes a new youngest generation. `swappiness` decides which types are walked and moved,
@@ -75,16 +73,6 @@ impl Lru {
             }
         }
         Some(ctl.reclaimed)
-    }
-
-    /// Folios of one batch at most. 6.12 scans up to the cap, 7.0 no more than it wants; patch 3
-    /// only moves the code (I26).
-    pub(crate) fn batch(&self, want: u64) -> u64 {
-        match (self.config.patches.p06, self.config.version().scans_to_cap) {
-            (true, _) => want.min(MIN_LRU_BATCH),
-            (false, true) => MAX_LRU_BATCH,
-            (false, false) => want.min(MAX_LRU_BATCH),
-        }
     }
 
     /// The oldest generation there is, of the types that `swappiness` allows to evict.

@@ -9,7 +9,7 @@ use crate::stats::Counter;
 use crate::tiers;
 use crate::types::{
     FolioId, Gen, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MAX_NR_ZONES, MIN_NR_GENS, Nanos,
-    SWAPPINESS_ANON_ONLY, Seq, Tier, Zone,
+    SWAPPINESS_ANON_ONLY, Seq, Zone,
 };
 
 /// Says how one lock hold of making a new generation ended.
@@ -406,13 +406,5 @@ impl Evictable {
             Self::AnonOnly => lru_type == LruType::Anon,
             Self::Both => true,
         }
-    }
-}
-
-impl Lru {
-    /// Returns the tier of a folio with these flags, as far as tiers are told apart.
-    #[inline]
-    pub(crate) fn tier(&self, flags: Flags) -> Tier {
-        self.config.cap_tier(tiers::tier(flags, self.config.refs_model))
     }
 }

@@ -13,7 +13,9 @@ use crate::host::Host;
 use crate::mglru::aging::{Aging, AgingStep};
 use crate::mglru::generations::Evictable;
 use crate::state::Lru;
-use crate::types::{FolioId, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, NodeId, Reclaimer, Zone};
+use crate::types::{
+    FolioId, LruvecId, MAX_LRU_BATCH, MAX_NR_ZONES, MIN_LRU_BATCH, NodeId, Reclaimer, Zone,
+};
 
 /// The loop over one lruvec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +151,16 @@ impl Lru {
         work.rotate |= aged;
         work.aged = true;
         !(self.config.patches.p04 && self.config.patches.p07)
+    }
+
+    /// Folios of one batch at most. 6.12 scans up to the cap, 7.0 no more than it wants; patch 3
+    /// only moves the code (I26).
+    pub(crate) fn batch(&self, want: u64) -> u64 {
+        match (self.config.patches.p06, self.config.version().scans_to_cap) {
+            (true, _) => want.min(MIN_LRU_BATCH),
+            (false, true) => MAX_LRU_BATCH,
+            (false, false) => want.min(MAX_LRU_BATCH),
+        }
     }
 
     fn evict_turn(

@@ -1,13 +1,10 @@
 //! When a reclaimer must wait, for what, and for how long (spec §9.4).
 
-use alloc::vec::Vec;
-
 use crate::batch::control::ScanControl;
 use crate::config::Config;
-use crate::folio::Bit;
 use crate::state::Lru;
 use crate::stats::Counter;
-use crate::types::{FolioId, LruvecId, Nanos, NodeId};
+use crate::types::{FolioId, Nanos, NodeId};
 
 /// Names the event that a reclaimer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,35 +90,5 @@ impl Lru {
         }
         let stuck = ctl.priority == 1 && ctl.reclaimed == 0;
         (stuck && !ctl.is_kswapd() && !ctl.is_cgroup()).then_some(Throttle::Noprogress)
-    }
-
-    /// Folios stay isolated between two steps while a reclaimer waits for their writeback; the
-    /// other reclaimers of the lruvec feel it (classic).
-    pub(crate) fn hold_isolated(&mut self, id: LruvecId, folios: &[FolioId]) {
-        for &folio in folios {
-            let folio = &mut self.folios[folio];
-            folio.flags.set(Bit::ISOLATED);
-            let isolated = &mut self.lruvecs[id.index()].classic.isolated;
-            isolated[folio.lru_type().index()] += folio.pages();
-        }
-    }
-
-    /// They return, but for those that were freed meanwhile; others may go on.
-    pub(crate) fn take_isolated_back(&mut self, folios: &mut Vec<FolioId>) {
-        folios.retain(|&folio| self.folios[folio].flags.has(Bit::ISOLATED));
-        folios.iter().for_each(|&folio| self.release_isolated(folio));
-    }
-
-    pub(crate) fn release_isolated(&mut self, id: FolioId) {
-        let folio = &mut self.folios[id];
-        folio.flags.clear(Bit::ISOLATED);
-        let lruvec = &mut self.lruvecs[folio.lruvec.index()];
-        lruvec.classic.isolated[folio.lru_type().index()] -= folio.pages();
-        self.nodes[lruvec.node.index()].wakes.isolated = true;
-    }
-
-    /// Is a folio that is waited for still being written?
-    pub(crate) fn is_under_writeback(&self, id: FolioId) -> bool {
-        self.folios[id].flags.has(Bit::WRITEBACK) && self.folios[id].flags.has(Bit::ISOLATED)
     }
 }
