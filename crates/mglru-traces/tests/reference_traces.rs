@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mglru_traces::flat::{Policy, Run, replay_stream, replay_whole};
 use mglru_traces::tools::{Capacity, info};
@@ -11,6 +11,9 @@ use mglru_workload::trace::{Dense, Format, TraceReader, View};
 use rayon::prelude::*;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+
+#[path = "support/folder.rs"]
+mod traces;
 
 #[derive(Deserialize)]
 struct Trace {
@@ -28,18 +31,6 @@ struct Row {
     fraction: String,
     requests: u64,
     misses: u64,
-}
-
-/// The folder of reference traces, which the project may not pass on: `MGLRU_TRACES`, or one
-/// beside the project.
-fn folder() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let folder = std::env::var_os("MGLRU_TRACES").map_or(beside, PathBuf::from);
-    if folder.join("manifest.json").is_file() {
-        return Some(folder);
-    }
-    println!("skipped: needs the reference traces (set MGLRU_TRACES to their folder)");
-    None
 }
 
 fn manifest(folder: &Path) -> Vec<Trace> {
@@ -97,7 +88,7 @@ fn sha256(path: &Path) -> String {
 
 #[test]
 fn every_trace_is_read_as_the_manifest_counts_it() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = traces::folder() else { return };
     manifest(&folder).par_iter().for_each(|trace| {
         let path = folder.join(&trace.file);
         assert_eq!(sha256(&path), trace.sha256_raw, "{}", trace.file);
@@ -111,7 +102,7 @@ fn every_trace_is_read_as_the_manifest_counts_it() {
 
 #[test]
 fn reads_and_writes_are_told_apart() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = traces::folder() else { return };
     let writes = |file: &str| info(&folder.join(file), None).unwrap().writes;
     assert_eq!(writes("cloudphysics_io.csv.zst"), 66_898);
     assert_eq!(writes("ucsd_gzip.addr.zst"), 160_603);
@@ -120,7 +111,7 @@ fn reads_and_writes_are_told_apart() {
 
 #[test]
 fn every_verified_miss_count_is_met_exactly() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = traces::folder() else { return };
     let rows = verified(&folder);
     let mut by_trace: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     rows.iter().for_each(|row| by_trace.entry(&row.trace).or_default().push(row));

@@ -1,22 +1,14 @@
 //! The plan `trace`: variants in the machine beside exact LRU and the optimum, on one string.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::desk::Desk;
 
-fn folder() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let folder = std::env::var_os("MGLRU_TRACES").map_or(beside, PathBuf::from);
-    if folder.join("manifest.json").is_file() {
-        return Some(folder);
-    }
-    println!("skipped: needs the reference traces (set MGLRU_TRACES to their folder)");
-    None
-}
+#[path = "../../../mglru-traces/tests/support/folder.rs"]
+mod traces;
 
 fn report(desk: &Desk, path: &str, sets: &[&str]) -> Value {
     let path = format!("workload.path={path}");
@@ -42,7 +34,7 @@ fn flat(desk: &Desk, path: &str, size: &str) -> Vec<u64> {
 
 #[test]
 fn bounds_are_the_flat_caches_and_no_variant_beats_the_optimum() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = traces::folder() else { return };
     let text = fs::read_to_string(folder.join("manifest.json")).unwrap();
     let traces: Vec<Value> = serde_json::from_str(&text).unwrap();
     assert!(!traces.is_empty());

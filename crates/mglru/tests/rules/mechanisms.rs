@@ -1,9 +1,9 @@
 //! Mechanisms that every version has, each switched off.
 
-use mglru::folio::Bit;
 use mglru::host::Backing;
 use mglru::{Counter, Entry, FolioId, FolioKind, Gfp, LruType, MemcgId, Reclaim, TierRate};
 
+use crate::releases::first_harvest;
 use crate::toy::{NODE, World};
 
 const FILE: usize = LruType::File as usize;
@@ -82,14 +82,6 @@ fn without_protection_programs_are_deactivated_by_the_classic_lru() {
 fn without_protection_the_first_touch_of_a_program_proves_nothing() {
     for (protection, age) in [("true", 1), ("false", 3)] {
         let settings = [("exec_first_touch", "true"), ("exec_protection", protection)];
-        let (mut world, g) = group("after", &settings);
-        let mm = world.mm(g);
-        let folio = world.file(g);
-        world.lru.folios_mut()[folio].flags.set(Bit::EXEC);
-        world.map(folio, mm, world.start_of(mm, Backing::File));
-        world.lru.mm_ran(mm, NODE);
-        world.files(g, 5);
-        world.age(g);
-        assert_eq!(world.age_of(g, folio), age, "exec_protection = {protection}");
+        assert_eq!(first_harvest(&settings), age, "exec_protection = {protection}");
     }
 }

@@ -158,9 +158,11 @@ fn a_type_that_cannot_be_evicted_does_not_hold_the_other_back() {
     }
 }
 
-/// A page of a program that a walk finds young for the first time; generations below the youngest.
-fn first_harvest(rule: &str) -> u64 {
-    let (mut world, g) = with("after", rule);
+/// Ages once after a page of a program was used for the first time. Returns how many generations
+/// the page lies below the youngest.
+pub(super) fn first_harvest(settings: &[(&str, &str)]) -> u64 {
+    let mut world = World::with("after", settings);
+    let g = world.group(MemcgId::ROOT);
     let mm = world.mm(g);
     let folio = world.file(g);
     world.lru.folios_mut()[folio].flags.set(Bit::EXEC);
@@ -174,8 +176,8 @@ fn first_harvest(rule: &str) -> u64 {
 #[test]
 fn the_first_harvest_of_a_program_moves_it_to_the_youngest() {
     // The walk is made for the generation that is the youngest before the new one opens.
-    assert_eq!(first_harvest("exec_first_touch"), 1);
-    assert_eq!(first_harvest("touch_ladder"), 3);
+    assert_eq!(first_harvest(&[("exec_first_touch", "true")]), 1);
+    assert_eq!(first_harvest(&[("touch_ladder", "true")]), 3);
 }
 
 #[test]
