@@ -1,4 +1,4 @@
-//! `mglru ablate`.
+//! Carries out `mglru ablate`: flips one switch at a time and compares.
 
 use super::run::{self, Output};
 use super::{Answer, Asked, Format};

@@ -15,7 +15,7 @@ use mglru_lab::report::Report;
 use mglru_lab::scale;
 use mglru_lab::spec::{Experiment, Selection};
 
-/// Output form.
+/// Says in which form the answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A table for people.

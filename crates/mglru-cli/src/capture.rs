@@ -1,4 +1,4 @@
-//! `mglru capture`.
+//! Carries out `mglru capture`: keeps the counters of a real machine while a command runs.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! `mglru compare`.
+//! Carries out `mglru compare`: sets records, or captures, side by side.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub(super) struct Args {
     format: Form,
 }
 
-/// Output form.
+/// Says in which form the answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
     /// A table for people.

@@ -1,4 +1,4 @@
-//! `mglru diverge`.
+//! Carries out `mglru diverge`: finds the first access after which two sides differ.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `mglru list`.
+//! Carries out `mglru list`: prints the names that other commands take.
 
 use clap::ValueEnum;
 

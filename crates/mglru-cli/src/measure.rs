@@ -1,4 +1,4 @@
-//! `mglru measure`.
+//! Carries out `mglru measure`: measures the pager on this host beside its targets.
 
 use std::path::PathBuf;
 

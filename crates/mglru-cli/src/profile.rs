@@ -1,4 +1,4 @@
-//! `mglru profile`.
+//! Carries out `mglru profile`: sets what functions cost in several runs side by side.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub(super) struct Args {
     format: Form,
 }
 
-/// Output form.
+/// Says in which form the answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// A table for people.

@@ -1,4 +1,4 @@
-//! `mglru run`.
+//! Carries out `mglru run`: runs every variant and seed of a plan and compares them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

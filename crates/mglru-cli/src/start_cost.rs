@@ -1,4 +1,4 @@
-//! `mglru start-cost`.
+//! Carries out `mglru start-cost`: times the start of reclaim over many groups.
 
 use std::path::PathBuf;
 
