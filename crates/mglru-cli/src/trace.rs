@@ -1,5 +1,6 @@
-//! `mglru trace`: what reads traces here, what writes them in `write`.
+//! Carries out `mglru trace`: what reads traces here, what writes them in `write` and `record`.
 
+mod record;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -55,6 +56,9 @@ pub(super) enum Command {
     /// Write a compact trace with other page numbers and coarse times, to show to others
     #[command(after_help = write::ANONYMIZE)]
     Anonymize(write::AnonymizeArgs),
+    /// Run a program translated, and write which pages it touches in the compact format
+    #[command(after_help = record::EXAMPLES)]
+    Record(record::RecordArgs),
 }
 
 #[derive(clap::Args)]
@@ -160,6 +164,7 @@ pub(super) fn run(command: &Command) -> Answer {
         Command::Convert(args) => Ok((args.run()?, 0)),
         Command::Import(args) => Ok((args.run()?, 0)),
         Command::Anonymize(args) => Ok((args.run()?, 0)),
+        Command::Record(args) => args.run(),
     }
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use capacity::{BadCapacity, Capacity};
 pub use curve::{Curve, Knee, Point, curve};
-pub use write::{Made, Output, anonymize, convert, import};
+pub use write::{Made, Output, Sink, anonymize, convert, import};
 
 use crate::flat::{Outcome, Policy, Run, replay_stream, replay_whole};
 

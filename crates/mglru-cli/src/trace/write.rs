@@ -118,7 +118,7 @@ impl AnonymizeArgs {
     }
 }
 
-fn told(made: &Made) -> String {
+pub(super) fn told(made: &Made) -> String {
     let Made { file, events, bytes } = made;
     let each = *bytes as f64 / (*events).max(1) as f64;
     format!("{}: {events} events, {bytes} bytes, {each:.2} an event\n", file.display())

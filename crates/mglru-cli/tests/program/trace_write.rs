@@ -74,3 +74,19 @@ fn what_cannot_be_written_leaves_nothing_and_says_why() {
     assert!(!names.iter().any(|name| name.to_string_lossy().contains("mtr")), "{names:?}");
     assert!(!names.iter().any(|name| name.to_string_lossy().starts_with(".tmp")), "{names:?}");
 }
+
+#[test]
+fn a_recorded_program_keeps_its_output_and_status_and_its_trace_has_a_curve() {
+    if std::process::Command::new("qemu-x86_64").arg("--version").output().is_err() {
+        println!("skipped: needs qemu-x86_64 (mglru doctor --install)");
+        return;
+    }
+    let desk = Desk::new();
+    let command = "seq 20000 | sort -r | head -n 1; exit 5";
+    assert_eq!(desk.out(&["trace", "record", "--", "sh", "-c", command], 5), "9999\n");
+    let curve = desk.out(&["trace", "mrc", "sh.mtr"], 0);
+    assert!(curve.contains("enough"), "{curve}");
+    let told = desk.refused(&["trace", "record", "--window", "5000", "--", "true"]);
+    assert!(told.contains("--window") && told.contains("a power of two"), "{told}");
+    desk.refused(&["trace", "record", "--out", "no/t.mtr", "--", "true"]);
+}

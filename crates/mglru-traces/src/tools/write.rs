@@ -61,8 +61,11 @@ impl<'a> Output<'a> {
         Ok(Made { file: self.path.to_path_buf(), events, bytes })
     }
 
-    /// Writes compact events as they are found, and keeps the file.
-    fn compact(
+    /// Writes compact events as `fill` finds them, and keeps the file.
+    ///
+    /// # Errors
+    /// The file cannot be written, or `fill` failed.
+    pub fn compact(
         self,
         head: Head,
         mut fill: impl FnMut(&mut Sink) -> Result<(), Error>,
@@ -79,18 +82,26 @@ impl<'a> Output<'a> {
     }
 }
 
-/// A compact trace that is being written.
-struct Sink<'a> {
+/// Takes the events of a compact trace that is being written.
+pub struct Sink<'a> {
     writer: EventWriter<BufWriter<File>>,
     path: &'a Path,
 }
 
 impl Sink<'_> {
-    fn event(&mut self, event: &Event) -> Result<(), Error> {
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn event(&mut self, event: &Event) -> Result<(), Error> {
         self.writer.event(event).map_err(|e| failed(self.path, &e))
     }
 
-    fn names(&mut self, names: Vec<(u32, String)>) -> Result<(), Error> {
+    /// Names spaces.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn names(&mut self, names: Vec<(u32, String)>) -> Result<(), Error> {
         let name = |(space, name): (u32, String)| self.writer.name(space, &name);
         names.into_iter().try_for_each(name).map_err(|e| failed(self.path, &e))
     }

@@ -21,7 +21,7 @@ const MALLOC: &str = "libjemalloc2";
 const OF_PLUGINS: &[u8] = b"qemu_plugin_register_vcpu_tb_trans_cb";
 
 /// Programs with the packages they are in.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     (qemu::PROGRAM, "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -32,6 +32,7 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("memcached", "memcached"),
     ("sysbench", "sysbench"),
     ("mariadbd", "mariadb-server-core"),
+    ("qemu-x86_64", "qemu-user"),
 ];
 
 /// Something the kernel backend needs.
