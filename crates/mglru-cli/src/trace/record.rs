@@ -77,11 +77,10 @@ fn met(counts: &Counts) -> String {
         text += &format!("not recorded, for another processor or user: {}\n", outside.join(", "));
     }
     if *open > 0 {
-        text +=
-            &format!("{open} processes were killed or still run: their last events are missing\n");
+        text += &format!("killed or still running, without their last events: {open} processes\n");
     }
     if *lost > 0 {
-        text += &format!("{lost} messages of up to 8,000 events were lost\n");
+        text += &format!("lost: {lost} messages of up to 8,000 events\n");
     }
     text
 }
@@ -110,7 +109,7 @@ mod tests {
         let counts = Counts { outside: vec!["/bin/su".into()], open: 1, lost: 2, ..counts };
         let text = met(&counts);
         assert!(
-            ["/bin/su", "1 processes were killed", "2 messages"].iter().all(|t| text.contains(t))
+            ["/bin/su", "events: 1 processes", "lost: 2 messages"].iter().all(|t| text.contains(t))
         );
     }
 }
