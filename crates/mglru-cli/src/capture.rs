@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 /// Reads `1s`, `250ms`, `2m`; a bare number is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let unit = match &text[at..] {
         "ms" => 0.001,

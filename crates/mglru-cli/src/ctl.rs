@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::Answer;
 use super::ask::Format;
@@ -9,7 +10,7 @@ use mglru_error::Error;
 use mglru_lab::render;
 use mglru_live::steer::background::{self, Lifetime};
 use mglru_live::steer::sample::{self, Sample};
-use mglru_live::steer::{Choice, Running, cgroupfs, exposition, http, told, top, what_if};
+use mglru_live::steer::{Choice, Running, cgroupfs, exposition, hold, http, told, top, what_if};
 
 /// Arguments of `mglru ctl`.
 #[derive(clap::Args)]
@@ -76,6 +77,21 @@ enum Command {
         #[arg(long, value_enum, default_value = "table")]
         format: Format,
     },
+    /// Reclaim what nobody misses, step by step, until pressure reaches a bound; ^C ends it
+    Hold {
+        /// Group
+        #[arg(default_value = "/")]
+        group: String,
+        /// Share of time that tasks may wait for memory, percent
+        #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = super::advise::percent)]
+        pressure: f64,
+        /// Between two looks
+        #[arg(long, value_name = "TIME", default_value = "6s", value_parser = super::capture::duration)]
+        interval: Duration,
+        /// End after this time [default: when the program ends]
+        #[arg(long = "for", value_name = "TIME", value_parser = super::capture::duration)]
+        at_most: Option<Duration>,
+    },
     /// Show the groups as a directory like a cgroup's, until the program ends or ^C
     Mount {
         /// An empty directory
@@ -120,6 +136,10 @@ pub(super) fn run(args: &Args) -> Answer {
         Command::Rmdir { group } => ask(&pager, &["rmdir", group])?,
         Command::Reclaim { size, group } => ask(&pager, &["set", group, "memory.reclaim", size])?,
         Command::WhatIf { group, factor, format } => what_if_text(&pager, group, factor, *format)?,
+        Command::Hold { group, pressure, interval, at_most } => {
+            let held = Held { pager: &pager, group, bound: *pressure, interval: *interval };
+            held.run(*at_most)?
+        }
         Command::Mount { dir, serving } => {
             let dir = std::path::absolute(dir).map_err(|error| Error::io(dir, error))?;
             serve(&pager, serving, "mount", &dir.display().to_string(), || {
@@ -212,6 +232,53 @@ Told from refault distances: how many pages that are away were evicted after a p
 Assumes that pages leave in the order of their last use (the stack property of LRU), that pages get
 the same share of the memory as now, and that the program would have done the same.
 ";
+
+/// A group whose pressure is held under a bound.
+struct Held<'a> {
+    pager: &'a Running,
+    group: &'a str,
+    /// Percent of time.
+    bound: f64,
+    interval: Duration,
+}
+
+impl Held<'_> {
+    /// Looks, reclaims and says so, until the time is over or the pager has ended.
+    fn run(&self, at_most: Option<Duration>) -> Result<String, Error> {
+        let begun = Instant::now();
+        let mut before = self.look()?;
+        let wait = |left: Duration| std::thread::sleep(self.interval.min(left));
+        while let Some(left) = at_most.unwrap_or(Duration::MAX).checked_sub(begun.elapsed()) {
+            let looked = Instant::now();
+            wait(left);
+            // The program's end is the end of this one.
+            let Ok(now) = self.look() else { break };
+            let us = now.some.total.saturating_sub(before.some.total) as f64;
+            let stalled = us / looked.elapsed().as_secs_f64() / 1e4;
+            let bytes = hold::step(now.current, stalled, self.bound);
+            println!("{}", self.reclaim(now.current, stalled, bytes));
+            before = now;
+        }
+        Ok(String::new())
+    }
+
+    fn look(&self) -> Result<Sample, Error> {
+        Sample::read(&mut self.pager.call()?, self.group).map_err(|e| told(self.group, &e))
+    }
+
+    /// Asks for what can go. That less went is no error: there may be nothing more.
+    fn reclaim(&self, current: u64, stalled: f64, bytes: u64) -> String {
+        let (in_use, asked) = (top::bytes(current), top::bytes(bytes));
+        let line = format!("{}: {in_use} in use, {stalled:.2} % stalled", self.group);
+        if bytes == 0 {
+            return format!("{line}, nothing asked for");
+        }
+        match ask(self.pager, &["set", self.group, "memory.reclaim", &bytes.to_string()]) {
+            Ok(_) => format!("{line}, {asked} reclaimed"),
+            Err(_) => format!("{line}, {asked} asked for, less was found"),
+        }
+    }
+}
 
 /// In the background, or here.
 fn serve(

@@ -1,6 +1,7 @@
 //! The command line: one straight line from arguments to a text on stdout and an exit status.
 
 mod ablate;
+mod advise;
 mod ask;
 mod booted;
 mod capture;
@@ -91,6 +92,8 @@ enum Command {
     /// Inspect a trace or replay it under any policy and size
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Tell limits that a program can do with, from a trace, a capture or a running pager
+    Advise(advise::Args),
     /// Run an unmodified program whose file mappings and heap stay within a budget
     Exec(exec::Args),
     /// Show running pagers and their groups: sizes, faults, refaults, pressure, generations
@@ -151,6 +154,7 @@ fn answer(command: Command) -> Answer {
         Command::Profile(args) => profile::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::Advise(args) => advise::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Ctl(args) => ctl::run(&args),

@@ -139,7 +139,7 @@ enum Which {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+pub(super) enum Form {
     Table,
     Json,
 }

@@ -71,6 +71,11 @@ impl Capture {
         self.seconds().into_iter().chain(names.flatten()).collect()
     }
 
+    /// Returns the last sample.
+    pub fn last(&self) -> &Sample {
+        &self.samples[self.samples.len() - 1]
+    }
+
     fn mean(&self, name: &str) -> Option<f64> {
         let all: Vec<f64> =
             self.samples.iter().filter_map(|s| s.values.get(name).copied()).collect();

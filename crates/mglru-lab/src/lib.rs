@@ -13,6 +13,7 @@
 //! ```
 
 pub mod ablation;
+pub mod advise;
 pub mod backend;
 pub mod capture;
 pub mod check;

@@ -4,6 +4,7 @@
 pub mod background;
 pub mod cgroupfs;
 pub mod exposition;
+pub mod hold;
 pub mod http;
 pub mod sample;
 pub mod top;

@@ -110,3 +110,30 @@ fn damaged_captures_are_answered_or_refused() {
         }
     }
 }
+
+#[test]
+fn advice_follows_from_a_capture_or_a_trace_and_says_why() {
+    let desk = Desk::new();
+    let sample = |at: u32| {
+        format!(
+            "time: {at}\n==> memory.current <==\n{}\n==> memory.stat <==\n{STAT}\n\
+             ==> memory.pressure <==\n{PRESSURE}\n==> lru_gen <==\n{LRU_GEN}\n",
+            64 << 20
+        )
+    };
+    write(&desk, "job.capture", &(sample(10) + &sample(20)));
+    let found = desk.out(&["advise", "job.capture", "--cold", "5s"], 0);
+    assert!(found.contains("memory.high         67096576 (64.0 MiB)"), "{found}");
+    assert!(found.contains("memory.reclaim now  12288 (12.0 KiB)"), "{found}");
+    let json = desk.out(&["advise", "job.capture", "--format", "json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((json["high"].as_u64(), json["current"].as_u64()), (None, Some(64 << 20)));
+    write(&desk, "t.csv", "op,page\nr,1\nr,2\nr,1\nr,2\n");
+    let found = desk.out(&["advise", "t.csv"], 0);
+    assert!(found.contains("memory.high     8192 (8.0 KiB)"), "{found}");
+    write(&desk, "machine", "time: 1\npgscan 5\n");
+    let told = desk.refused(&["advise", "machine"]);
+    assert!(told.contains("machine: no memory.current in it: capture with --group"), "{told}");
+    assert!(desk.refused(&["advise", "none"]).contains("none: "));
+    assert!(desk.refused(&["advise", "t.csv", "--pressure", "0"]).contains("0.001 to 100"));
+}
