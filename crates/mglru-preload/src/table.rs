@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 use libc::c_int;
 use mglru_pager::control::Control;
-use mglru_pager::{FileStore, MappingMut, Pager, PagerError, held, launch, own};
+use mglru_pager::{FileStore, MappingMut, Pager, PagerError, held, launch, threads};
 
 use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
@@ -130,7 +130,7 @@ fn give_up(range: &Range<usize>, over: bool) -> bool {
 /// May the call concern a managed file? Not if there is none, nor if the pager makes the call, nor
 /// in a signal handler that came upon its thread in another call: it would wait for itself.
 pub fn any() -> bool {
-    NR_FILES.load(Ordering::Acquire) > 0 && !own::is_own() && !HOLDS.get()
+    NR_FILES.load(Ordering::Acquire) > 0 && !threads::is_pager() && !HOLDS.get()
 }
 
 /// May some of a range of addresses be a managed file's?
@@ -364,7 +364,7 @@ fn busy(what: &str, error: &io::Error) -> Mapped {
 }
 
 pub fn say(what: &str, why: &dyn std::fmt::Display) {
-    own::say(&format!("mglru exec: {what}: {why}"));
+    threads::say(&format!("mglru exec: {what}: {why}"));
 }
 
 #[cfg(test)]
