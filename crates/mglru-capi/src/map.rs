@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::FromRawFd;
 use std::sync::Arc;
 
-use mglru_pager::{Advice, Group, PagerError, SharedMapping};
+use mglru_pager::{Advice, Group, Map, PagerError, SharedMapping};
 
 use crate::error::{Failure, answer, given, sized, status, text};
 use crate::store::Calls;
@@ -49,8 +49,9 @@ pub unsafe extern "C" fn mglru_map_file(
         }
         // SAFETY: the descriptor is the caller's while this call lasts, and not closed here.
         let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
+        let map = if access & WRITE == 0 { Map::file(&file) } else { Map::file_mut(&file) }?;
         // SAFETY: the header says that nobody else changes the file; the group is the caller's.
-        let mapped = unsafe { given(group, "group")?.map_file(&file, access & WRITE != 0) }?;
+        let mapped = unsafe { given(group, "group")?.map(map) }?;
         Ok(lend(mapped.share()))
     };
     // SAFETY: the caller's own place for it.
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn mglru_map_store(
         // SAFETY: a handle of the caller's.
         let group = unsafe { given(group, "group") }?;
         // SAFETY: the header asks for a store that reads as it was written.
-        Ok(lend(unsafe { group.map_store(Arc::new(calls), len) }?.share()))
+        Ok(lend(unsafe { group.map(Map::store(Arc::new(calls), len)) }?.share()))
     };
     // SAFETY: the caller's own place for it.
     unsafe { answer(map, make) }

@@ -2,7 +2,7 @@
 
 mod generations;
 mod mistakes;
-mod told;
+mod text;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 pub use mistakes::check as mistakes;
-pub use told::{junit, lines, tap};
+pub use text::{junit, lines, tap};
 
 use crate::plan::bound::{Bound, Rule};
 use crate::record::{Metrics, Record};

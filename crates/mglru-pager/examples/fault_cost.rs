@@ -6,9 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use mglru_pager::{
-    Advice, FaultEngine, PagerOptions, SwapOptions, on_first_processor, raw_round_trip,
-};
+use mglru_pager::yardsticks::{on_first_processor, raw_round_trip};
+use mglru_pager::{Advice, FaultEngine, PagerOptions, SwapOptions};
 
 const PAGE: usize = 4096;
 const FAULTS: usize = 20_000;

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 
-use mglru_pager::{MappingMut, PagerError, PagerOptions};
+use mglru_pager::{Map, MappingMut, PagerError, PagerOptions};
 
 const PAGE: usize = 4096;
 const RECORDS: usize = 4096;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     file.set_len(((RECORDS + 1) * PAGE) as u64)?;
     let pager = PagerOptions::new().memory_max(6 << 20).open()?;
     // SAFETY: the file has no name: nobody else changes it.
-    let mut journal = unsafe { pager.root().map_mut(&file) }?;
+    let mut journal = unsafe { pager.root().map(Map::file_mut(&file)?) }?;
     // What goes out by RDMA or O_DIRECT must not move: a pin keeps it. It outlives no mapping.
     journal.pin(0..PAGE)?.keep();
     (0..64).try_for_each(|nth| commit(&mut journal, nth))?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use mglru_pager::{PagerOptions, Store};
+use mglru_pager::{Map, PagerOptions, Store};
 
 const PAGE: usize = 4096;
 const LEN: usize = 32 << 20;
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pager = PagerOptions::new().memory_max(6 << 20).open()?;
     let store = Arc::new(Squares::default());
     // SAFETY: a page reads as it was last written.
-    let mut map = unsafe { pager.root().map_store(store.clone(), LEN) }?;
+    let mut map = unsafe { pager.root().map(Map::store(store.clone(), LEN)) }?;
     let word = |map: &[u8], n: usize| u64::from_le_bytes(map[n * 8..][..8].try_into().unwrap());
     let wrong = (0..LEN / 8).filter(|&n| word(&map, n) != square(n as u64)).count();
     for page in (0..LEN).step_by(16 * PAGE) {

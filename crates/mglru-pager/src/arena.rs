@@ -2,7 +2,7 @@
 
 mod ground;
 mod tables;
-mod words;
+mod types;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use ground::Ground;
 use tables::PER_TABLE;
-pub use words::{Access, Backing, Bits, Event, FaultCounters, Wanted};
+pub use types::{Access, Backing, Bits, Event, FaultCounters, Wanted};
 
 use crate::account::Account;
 use crate::engine::{self, Engine};
@@ -21,8 +21,8 @@ use crate::pages::{Pages, Presence, Slot};
 use crate::store::Store;
 use crate::swap::Swap;
 use crate::sys::PAGE;
-use crate::sys::courtesy;
 use crate::sys::heap::{Staging, TABLE_SPAN};
+use crate::sys::idle;
 use crate::sys::memory::View;
 use crate::sys::table::Table;
 use crate::sys::uffd::{Span, Uffd};
@@ -34,14 +34,14 @@ pub const INBOX: usize = 4096;
 pub const INBOX_BYTES: u64 = (INBOX * size_of::<(Event, u32)>()) as u64;
 
 /// Signals to one handler.
-pub struct Bell {
+pub struct HandlerSignal {
     /// Wakes it: faults that wait should be tried again.
     pub wake: Wake,
     /// There will be no room: its waiting faults fail.
     pub hopeless: AtomicBool,
 }
 
-impl Bell {
+impl HandlerSignal {
     fn new() -> io::Result<Self> {
         Ok(Self { wake: Wake::new()?, hopeless: AtomicBool::new(false) })
     }
@@ -68,7 +68,7 @@ pub struct Arena {
     /// Where the program sees it.
     pub view: View,
     /// One for each of its handlers.
-    pub bells: Vec<Bell>,
+    pub bells: Vec<HandlerSignal>,
     /// Wakes the policy.
     pub policy: Arc<Wake>,
     /// A fault waits for room.
@@ -115,7 +115,8 @@ impl Arena {
             _ => Ground::shared(len, held, over, &uffd)?,
         };
         let pages = Pages::new(nr_pages, !matches!(backing, Backing::Store(_)))?;
-        let bells = (0..engine.nr_handlers()).map(|_| Bell::new()).collect::<io::Result<_>>()?;
+        let bells =
+            (0..engine.nr_handlers()).map(|_| HandlerSignal::new()).collect::<io::Result<_>>()?;
         Ok(Self {
             id,
             pages,
@@ -167,11 +168,11 @@ impl Arena {
     }
 
     /// The page was stored to: its content is no store's.
-    pub fn is_own(&self, page: u32) -> bool {
+    pub fn is_internal(&self, page: u32) -> bool {
         self.is_anon() && (!self.is_copy() || self.is_changed(page))
     }
 
-    /// As [`Self::is_own`], for a copy. Read the slot first: the thread that brings a page in frees
+    /// As [`Self::is_internal`], for a copy. Read the slot first: the thread that brings a page in frees
     /// it last.
     fn is_changed(&self, page: u32) -> bool {
         self.pages.slot(page) != 0 || self.pages.presence(page) == Presence::Dirty
@@ -240,7 +241,7 @@ impl Arena {
     /// Tells the policy what happened to a page. It learns of it before it next reclaims, or when
     /// much has happened.
     pub fn post(&self, event: Event, page: u32) {
-        let mut inbox = courtesy::lock(&self.inbox);
+        let mut inbox = idle::lock(&self.inbox);
         inbox.push((event, page));
         if inbox.len() % INBOX == 0 {
             self.policy.ring();
@@ -249,7 +250,7 @@ impl Arena {
 
     /// As [`Self::post`], without allocating. False: there is no room.
     pub fn post_in_place(&self, event: Event, page: u32) -> bool {
-        let mut inbox = courtesy::lock(&self.inbox);
+        let mut inbox = idle::lock(&self.inbox);
         let fits = inbox.len() < inbox.capacity();
         if fits {
             inbox.push((event, page));
@@ -295,7 +296,7 @@ impl Arena {
 
     /// Takes what was posted, leaving the empty `into` to be filled next.
     pub fn take_posted(&self, into: &mut Vec<(Event, u32)>) {
-        std::mem::swap(into, &mut *courtesy::lock(&self.inbox));
+        std::mem::swap(into, &mut *idle::lock(&self.inbox));
     }
 
     /// Has all handlers look again at faults that wait.

@@ -13,7 +13,7 @@
 //! end whose the other is, so that neither depends on where the socket is.
 
 mod client;
-mod desk;
+mod request;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -175,7 +175,7 @@ fn is_welcome(mut stream: &UnixStream) -> bool {
         let (own, uid) = (socket::user(), peer.uid);
         let reason = format!("the program is user {own}'s: user {uid} may not steer it");
         // A client that does not listen need not know.
-        let _ = stream.write_all(desk::refusal(libc::EPERM, &reason).as_bytes());
+        let _ = stream.write_all(request::refusal(libc::EPERM, &reason).as_bytes());
     }
     peer.is_trusted()
 }
@@ -194,7 +194,7 @@ impl Caller {
         while let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.line.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line[..end]);
-            self.stream.write_all(desk::answer(pager, &line).as_bytes())?;
+            self.stream.write_all(request::answer(pager, &line).as_bytes())?;
         }
         if self.line.len() > LONGEST { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
     }

@@ -1,8 +1,8 @@
 //! Groups: what of the budget belongs to whom, with cgroup v2's names and meanings.
 
+mod map;
 mod patience;
 
-use std::fs::File;
 use std::sync::{Arc, mpsc};
 
 use mglru::{Counter, MemcgId};
@@ -11,13 +11,12 @@ use crate::account::{Account, Happened, NO_LIMIT, Setting};
 use crate::arena::{Arena, Backing, Wanted};
 use crate::error::PagerError;
 use crate::faults::Kind;
-use crate::lent::{Mapping, MappingMut};
 use crate::mapping::Mapped;
 use crate::pager::{Inner, LEAST_MAX};
 use crate::policy::Policy;
 use crate::policy::report::GroupReport;
-use crate::store::{FileStore, Store};
 use crate::sys::{PAGE, clock};
+pub use map::Map;
 use patience::{PATIENCE, wait_while_it_falls};
 
 /// Events by the names that tools know.
@@ -288,142 +287,6 @@ impl Group {
         stat.extend(EVENTS.map(|(name, what)| (name, report.event(what))));
         stat.extend(Counter::ALL.iter().map(|&c| (c.name(), report.counters[c])));
         Ok(GroupStat(stat))
-    }
-
-    /// Anonymous memory of `len` bytes, zeros at first.
-    ///
-    /// # Errors
-    /// No room for its tables, or the kernel refuses.
-    pub fn map_anon(&self, len: usize) -> Result<MappingMut, PagerError> {
-        self.map_backing(len, Backing::Anon).map(MappingMut::new)
-    }
-
-    /// A file, read-only.
-    ///
-    /// # Errors
-    /// As [`Self::map_anon`]; the file cannot be read.
-    ///
-    /// # Safety
-    /// As with any mapping of a file: while it is mapped, nobody else may change or truncate it.
-    #[allow(unsafe_code)]
-    pub unsafe fn map(&self, file: &File) -> Result<Mapping, PagerError> {
-        let store = FileStore::new(file, false)?;
-        let len = usize_of(store.len())?;
-        self.map_backing(len, Backing::Store(Arc::new(store))).map(Mapping::new)
-    }
-
-    /// A file; stores go back to it.
-    ///
-    /// # Errors
-    /// As [`Self::map`]; the file cannot be written.
-    ///
-    /// # Safety
-    /// As [`Self::map`].
-    #[allow(unsafe_code)]
-    pub unsafe fn map_mut(&self, file: &File) -> Result<MappingMut, PagerError> {
-        // SAFETY: the caller's own promise.
-        unsafe { self.map_file(file, true) }
-    }
-
-    /// As [`Self::map_mut`], of a file that may be read-only: then stores are for nothing, and
-    /// the next flush says so.
-    ///
-    /// # Errors
-    /// As [`Self::map`].
-    ///
-    /// # Safety
-    /// As [`Self::map`].
-    #[allow(unsafe_code)]
-    pub unsafe fn map_file(&self, file: &File, writable: bool) -> Result<MappingMut, PagerError> {
-        let store = FileStore::new(file, writable)?;
-        let len = usize_of(store.len())?;
-        self.map_backing(len, Backing::Store(Arc::new(store))).map(MappingMut::new)
-    }
-
-    /// A file; stores are the mapping's own, and go to swap.
-    ///
-    /// # Errors
-    /// As [`Self::map`].
-    ///
-    /// # Safety
-    /// As [`Self::map`].
-    #[allow(unsafe_code)]
-    pub unsafe fn map_copy(&self, file: &File) -> Result<MappingMut, PagerError> {
-        let store = FileStore::new(file, false)?;
-        let len = usize_of(store.len())?;
-        // SAFETY: the caller's own promise.
-        unsafe { self.map_store_copy(Arc::new(store), len) }
-    }
-
-    /// As [`Self::map_copy`], of what `store` holds.
-    ///
-    /// # Errors
-    /// As [`Self::map_anon`].
-    ///
-    /// # Safety
-    /// As [`Self::map_store`].
-    #[allow(unsafe_code)]
-    pub unsafe fn map_store_copy(
-        &self,
-        store: Arc<dyn Store>,
-        len: usize,
-    ) -> Result<MappingMut, PagerError> {
-        self.map_backing(len, Backing::Copy(store)).map(MappingMut::new)
-    }
-
-    /// Whatever `store` holds; stores to the memory go back to it.
-    ///
-    /// # Errors
-    /// As [`Self::map_anon`].
-    ///
-    /// # Safety
-    /// A page must read as it was last written: memory that is borrowed would change otherwise.
-    #[allow(unsafe_code)]
-    pub unsafe fn map_store(
-        &self,
-        store: Arc<dyn Store>,
-        len: usize,
-    ) -> Result<MappingMut, PagerError> {
-        self.map_backing(len, Backing::Store(store)).map(MappingMut::new)
-    }
-
-    /// As [`Self::map_store`], of a store that holds `len` bytes now and may come to hold `room`:
-    /// that many are mapped, and those beyond `len` cost nothing before they are used.
-    ///
-    /// # Errors
-    /// As there.
-    ///
-    /// # Safety
-    /// As there.
-    #[allow(unsafe_code)]
-    pub unsafe fn map_store_with_room(
-        &self,
-        store: Arc<dyn Store>,
-        len: usize,
-        room: usize,
-    ) -> Result<MappingMut, PagerError> {
-        self.map_arena(room, len, Backing::Store(store), None).map(MappingMut::new)
-    }
-
-    /// As [`Self::map_store`], in place of what is mapped at an address, a multiple of 4096.
-    ///
-    /// # Errors
-    /// As there; the address is no multiple.
-    ///
-    /// # Safety
-    /// As there; nobody uses what is at the address.
-    #[allow(unsafe_code)]
-    pub unsafe fn map_store_over(
-        &self,
-        address: usize,
-        store: Arc<dyn Store>,
-        len: usize,
-    ) -> Result<MappingMut, PagerError> {
-        if address == 0 || address % PAGE != 0 || address.checked_add(len).is_none() {
-            let takes = format!("the multiples of {PAGE} from {PAGE} on");
-            return Err(PagerError::OutOfRange { what: "address", got: address as u64, takes });
-        }
-        self.map_arena(len, len, Backing::Store(store), Some(address)).map(MappingMut::new)
     }
 
     pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {

@@ -26,7 +26,7 @@ use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
-use crate::sys::{clock, courtesy, thread, wake};
+use crate::sys::{clock, idle, thread, wake};
 
 pub use ahead::Ahead;
 use fill::Reading;
@@ -239,7 +239,7 @@ impl Handler {
         let Touch { page, write, protected, .. } = touch;
         match locked {
             None => {
-                courtesy::hurry();
+                idle::hurry();
                 self.installer.waiting.add(touch, Why::Lock);
             }
             Some(Presence::Absent) => self.missing(touch),

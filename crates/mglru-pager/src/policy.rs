@@ -37,7 +37,7 @@ use crate::error::PagerError;
 use crate::forks::{self, Who};
 use crate::pages::Presence;
 use crate::swap::Swap;
-use crate::sys::courtesy::{self, Courtesy};
+use crate::sys::idle::{self, IdlePolicy};
 use crate::sys::thread;
 use crate::sys::wake::{self, Wake};
 
@@ -97,7 +97,7 @@ impl Shared {
     }
 
     fn calls(&self) -> MutexGuard<'_, Vec<Call>> {
-        courtesy::lock(&self.calls)
+        idle::lock(&self.calls)
     }
 }
 
@@ -111,7 +111,7 @@ pub struct Policy {
     posted: Vec<(Event, u32)>,
     next_sweep: u64,
     watch: Watch,
-    courtesy: Courtesy,
+    idle: IdlePolicy,
 }
 
 /// Starts the policy thread over `root`.
@@ -137,7 +137,7 @@ pub fn start(
         posted: Vec::with_capacity(INBOX),
         next_sweep: EXPIRY.as_nanos() as u64,
         watch: Watch::new(),
-        courtesy: Courtesy::new(),
+        idle: IdlePolicy::new(),
     };
     let thread = thread::spawn("mglru-policy", move || policy.run())?;
     Ok((shared, thread))

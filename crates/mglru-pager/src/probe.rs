@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use crate::sys::courtesy;
+use crate::sys::idle;
 use crate::sys::pagemap::Pagemap;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{self, Uffd};
@@ -30,7 +30,7 @@ pub const KEPT_BITS: &str = "accessed bits of heaps (UFFDIO_RWPROTECT)";
 pub fn probe() -> Vec<Fact> {
     let memory =
         [userfaultfd(), kernel_faults(), pagemap(), io_uring(), poison(), sigbus(), heaps()];
-    memory.into_iter().chain([kept_bits(), courtesy(), fuse(), ptrace()]).collect()
+    memory.into_iter().chain([kept_bits(), idle(), fuse(), ptrace()]).collect()
 }
 
 fn userfaultfd() -> Fact {
@@ -114,8 +114,8 @@ fn kept_bits() -> Fact {
     )
 }
 
-fn courtesy() -> Fact {
-    let ok = courtesy::is_possible();
+fn idle() -> Fact {
+    let ok = idle::is_possible();
     let detail = if ok { "gives way to the program" } else { "competes with it for processors" };
     Fact {
         what: "background reclaim by SCHED_IDLE",

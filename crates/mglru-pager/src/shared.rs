@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 use crate::arena::Backing;
 use crate::error::PagerError;
 use crate::group::Group;
-use crate::lent::{any_mapping, written_mapping};
 use crate::mapping::{Advice, FaultStat, Mapped, Pin};
+use crate::slices::{any_mapping, written_mapping};
 use crate::store::FileStore;
 use crate::sys::direct;
 

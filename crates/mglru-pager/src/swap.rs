@@ -22,7 +22,7 @@ use slots::{Place, Slots};
 
 use crate::account::Account;
 use crate::pages::Slot;
-use crate::sys::{PAGE, courtesy, raw};
+use crate::sys::{PAGE, idle, raw};
 
 mod file;
 use file::LazyFile;
@@ -285,7 +285,7 @@ impl Swap {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        courtesy::lock(&self.held)
+        idle::lock(&self.held)
     }
 }
 

@@ -2,10 +2,10 @@
 //! and where mapped memory is lent to callers (`mapping`).
 
 pub mod clock;
-pub mod courtesy;
 pub mod direct;
 pub mod heap;
 pub mod held;
+pub mod idle;
 pub mod memory;
 pub mod pagemap;
 pub mod raw;
@@ -27,7 +27,7 @@ pub const PAGE: usize = 4096;
 /// Closes a descriptor that nobody uses any more.
 pub fn close(fd: std::os::fd::RawFd) {
     // SAFETY: takes a number; the caller owns it.
-    crate::own::as_own(|| unsafe { libc::close(fd) });
+    crate::threads::as_pager(|| unsafe { libc::close(fd) });
 }
 
 /// The result of a call that returns -1 on failure.

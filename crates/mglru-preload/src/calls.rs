@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, off_t, size_t};
 use mglru_pager::launch::LEFT;
-use mglru_pager::own::{self, as_own};
+use mglru_pager::threads::{self, as_pager};
 
 use crate::candidate::is_zeros;
 use crate::managed::Managed;
@@ -35,7 +35,10 @@ pub fn errno() -> c_int {
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let of_file = flags & (libc::MAP_ANONYMOUS | libc::MAP_SYNC) == 0 && fd >= 0;
-    if !of_file || own::is_own() || locks::is_future() || !(settings::least()..MOST).contains(&len)
+    if !of_file
+        || threads::is_pager()
+        || locks::is_future()
+        || !(settings::least()..MOST).contains(&len)
     {
         return false;
     }
@@ -47,7 +50,7 @@ fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_
     let anywhere = address.is_null() && flags & libc::MAP_FIXED == 0;
     let other = !(plain && anywhere);
     if other && (plain || !is_private(flags)) && !TOLD.swap(true, Ordering::Relaxed) {
-        as_own(|| say(LEFT, &"it is executable, without access, or at an address of its choice"));
+        as_pager(|| say(LEFT, &"it is executable, without access, or at an address of its choice"));
     }
     !other
 }
@@ -58,7 +61,7 @@ fn mapped_by_kernel(start: usize, len: size_t, flags: c_int) {
     if flags & libc::MAP_FIXED != 0 {
         heap::lend(&range);
     }
-    if !own::is_own() {
+    if !threads::is_pager() {
         locks::lock_new(&range);
     }
 }
@@ -89,7 +92,7 @@ pub unsafe extern "C" fn mmap(
     if concerns(address, len, prot, flags, fd) && offset % 4096 == 0 && offset >= 0 {
         fork::prepare();
         let range = offset as usize..offset as usize + len;
-        let mapped = as_own(|| table::map(fd, range, prot, is_private(flags)));
+        let mapped = as_pager(|| table::map(fd, range, prot, is_private(flags)));
         match mapped {
             Mapped::At(start) => return start.cast(),
             Mapped::No => {}
@@ -97,16 +100,16 @@ pub unsafe extern "C" fn mmap(
         }
     }
     let is_data = prot & libc::PROT_WRITE != 0 && is_private(flags);
-    let is_new = flags & libc::MAP_FIXED == 0 && !own::is_own();
+    let is_new = flags & libc::MAP_FIXED == 0 && !threads::is_pager();
     if is_new && limits::is_over(pages(len), is_data) {
         return not_mapped(libc::ENOMEM);
     }
-    let zeros = !own::is_own() && is_of_zeros(len, flags, fd);
+    let zeros = !threads::is_pager() && is_of_zeros(len, flags, fd);
     if let Some(start) = heap::map(address, len, prot, flags | if zeros { ANON } else { 0 }) {
         return start;
     }
     if flags & libc::MAP_FIXED != 0 && any_at(&addresses(address, len)) {
-        as_own(|| table::map_over(&addresses(address, len)));
+        as_pager(|| table::map_over(&addresses(address, len)));
     }
     // SAFETY: the caller's own arguments.
     let start = unsafe { libc::syscall(libc::SYS_mmap, address, len, prot, flags, fd, offset) };
@@ -164,7 +167,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: size_t) -> c_int {
         }
     }
     let range = addresses(address, len);
-    if any_at(&range) && as_own(|| table::unmap(&range)) {
+    if any_at(&range) && as_pager(|| table::unmap(&range)) {
         return 0;
     }
     unmanaged::gone(&range);
@@ -177,7 +180,7 @@ pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Opti
     if !any_at(&addresses(address, 1)) {
         return None;
     }
-    as_own(|| table().at(address as usize).map(then))
+    as_pager(|| table().at(address as usize).map(then))
 }
 
 /// The C library's answer to an outcome.

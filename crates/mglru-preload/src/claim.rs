@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_writer_is_alone_and_readers_are_not() {
         // The pager owns the names' descriptors: nobody else closes them.
-        mglru_pager::own::as_own(|| {
+        mglru_pager::threads::as_pager(|| {
             let key = (u64::from(std::process::id()), 1);
             // Another process.
             let other = SocketAddr::from_abstract_name(format!("{}0", readers(key))).unwrap();

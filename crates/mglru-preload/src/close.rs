@@ -2,7 +2,7 @@
 //! program they are not open, so that one that closes everything keeps its memory.
 
 use libc::{c_int, c_uint};
-use mglru_pager::{held, own};
+use mglru_pager::{held, threads};
 
 use crate::calls::set_errno;
 use crate::descriptors;
@@ -21,7 +21,7 @@ pub fn not_open() -> c_int {
 
 /// Tells whether the program asks for a number of the pager's.
 fn is_pagers(fd: c_int) -> bool {
-    !own::is_own() && held::is_held(fd)
+    !threads::is_pager() && held::is_held(fd)
 }
 
 /// Stands in for close(2).
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     if is_pagers(fd) {
         return not_open();
     }
-    if own::is_own() && !held::release(fd) {
+    if threads::is_pager() && !held::release(fd) {
         return 0;
     }
     descriptors::before_read(fd, Some(0), usize::MAX);

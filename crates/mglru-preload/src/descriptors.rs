@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use libc::{c_int, c_void, off_t, size_t, ssize_t};
 
-use crate::lent::{loads, stores};
+use crate::bounce::{loads, stores};
 use crate::next::next;
 use crate::table::{any, table};
 

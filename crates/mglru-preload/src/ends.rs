@@ -5,7 +5,7 @@ use std::arch::naked_asm;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use libc::{c_char, c_int, c_long, c_void};
-use mglru_pager::{held, own};
+use mglru_pager::{held, threads};
 
 use crate::next::{Next, next};
 use crate::table::{any, table};
@@ -39,7 +39,7 @@ pub fn is_managed_process() -> bool {
 
 /// Finishes what must not be lost when the process ends, or becomes another program.
 pub fn finish() {
-    if own::is_own() || !is_managed_process() {
+    if threads::is_pager() || !is_managed_process() {
         return;
     }
     unmanaged::say_at_end();
@@ -134,7 +134,7 @@ extern "C" fn not_open() -> c_long {
 /// Acts before a system call that the program makes by syscall(2), and says where it goes on.
 extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) -> *mut c_void {
     static NEXT: Next = Next::new(c"syscall");
-    let at = |of: c_long| !own::is_own() && held::is_held(of as c_int);
+    let at = |of: c_long| !threads::is_pager() && held::is_held(of as c_int);
     match number {
         libc::SYS_exit_group | libc::SYS_execve | libc::SYS_execveat => finish(),
         libc::SYS_kill if kills_us(first as libc::pid_t, second as c_int) => finish(),

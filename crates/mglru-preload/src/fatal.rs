@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use libc::{c_int, c_void, siginfo_t};
-use mglru_pager::own;
+use mglru_pager::threads;
 
 use crate::next::next;
 use crate::signals::Sigaction;
@@ -32,7 +32,7 @@ static PENDING: AtomicI32 = AtomicI32::new(0);
 /// Starts to catch what would end the process.
 pub fn start() {
     let has_much = settings::fork().is_some() || settings::manages_shared_files();
-    if has_much && let Err(error) = own::spawn("mglru-end", finish_when_asked) {
+    if has_much && let Err(error) = threads::spawn("mglru-end", finish_when_asked) {
         return table::say("cannot catch fatal signals; they end the process at once", &error);
     }
     HAS_THREAD.store(has_much, Ordering::Release);
@@ -42,13 +42,13 @@ pub fn start() {
 
 fn finish_when_asked() {
     while ASKED.load(Ordering::Acquire) == 0 {
-        own::wait(&ASKED, 0, PATIENCE);
+        threads::wait(&ASKED, 0, PATIENCE);
     }
     unmanaged::say_at_end();
     heap::finish_children();
     table::table().finish();
     FINISHED.store(1, Ordering::Release);
-    own::wake_all(&FINISHED);
+    threads::wake_all(&FINISHED);
 }
 
 /// Catches a signal, if it is at its default.
@@ -131,7 +131,7 @@ extern "C" fn end(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     let code = unsafe { (*info).si_code };
     let is_fault =
         code > 0 && [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL].contains(&signal);
-    if ends::is_managed_process() && !own::is_own() && is_active() {
+    if ends::is_managed_process() && !threads::is_pager() && is_active() {
         if table::is_held_here() && !is_fault {
             PENDING.store(signal, Ordering::Release);
             return;
@@ -156,10 +156,10 @@ fn wait_for_end() {
         return unmanaged::say_at_end();
     }
     ASKED.store(1, Ordering::Release);
-    own::wake_all(&ASKED);
+    threads::wake_all(&ASKED);
     let start = Instant::now();
     while FINISHED.load(Ordering::Acquire) == 0 && start.elapsed() < PATIENCE {
-        own::wait(&FINISHED, 0, Duration::from_millis(100));
+        threads::wait(&FINISHED, 0, Duration::from_millis(100));
     }
 }
 

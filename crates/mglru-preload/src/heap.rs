@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_int, c_void};
-use mglru_pager::{ForkPolicy, Heap, Pager, own};
+use mglru_pager::{ForkPolicy, Heap, Pager, threads};
 
 use crate::limits;
 use crate::managed::without;
@@ -54,7 +54,7 @@ fn start_heap(pager: &Pager, fork: ForkPolicy) -> Result<(), String> {
 }
 
 fn heap() -> Option<&'static Heap> {
-    managed().filter(|_| !own::is_own())
+    managed().filter(|_| !threads::is_pager())
 }
 
 /// The heap, whoever asks.
@@ -111,7 +111,7 @@ pub fn finish_children() {
 /// Has all of an inherited range brought to this child before its addresses change.
 pub fn bring(range: &Range<usize>) {
     if is_within(range) && HEAP.load(Ordering::Acquire).is_null() {
-        let inherited = own::as_own(|| maps::parts(range)).unwrap_or_default();
+        let inherited = threads::as_pager(|| maps::parts(range)).unwrap_or_default();
         for Part { range, prot, .. } in inherited {
             let (start, len) = (range.start, range.len());
             // SAFETY: the caller is about to move this mapping of its own.

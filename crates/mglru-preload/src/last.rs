@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use libc::{c_void, pthread_key_t};
-use mglru_pager::own::{self, as_own};
+use mglru_pager::threads::{self, as_pager};
 
 use crate::table::say;
 
@@ -37,7 +37,7 @@ unsafe extern "C" fn first_ends(_: *mut c_void) {
         // SAFETY: the program has no other threads.
         unsafe { libc::exit(0) }
     };
-    if let Err(error) = as_own(|| own::once_alone(end)) {
+    if let Err(error) = as_pager(|| threads::once_alone(end)) {
         say("cannot watch for the last thread; the process will not end with it", &error);
     }
 }

@@ -29,6 +29,7 @@
 //! managed memory is not there.
 
 mod advice;
+mod bounce;
 mod calls;
 mod candidate;
 mod claim;
@@ -40,7 +41,6 @@ mod fork;
 mod heap;
 mod last;
 mod lengths;
-mod lent;
 mod limits;
 mod locks;
 mod managed;

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{c_int, c_uint, pid_t, rlimit};
-use mglru_pager::own::{self, as_own};
+use mglru_pager::threads::{self, as_pager};
 
 use crate::calls::{errno, refused, set_errno};
 use crate::{heap, maps};
@@ -25,7 +25,7 @@ fn own_of(resource: c_uint) -> u64 {
 
 /// Asks the kernel for a limit, and sets another one.
 fn ask(pid: pid_t, resource: c_uint, new: Option<&rlimit>) -> Result<rlimit, c_int> {
-    own::limit(pid, resource, new).map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
+    threads::limit(pid, resource, new).map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 
 /// Raises a limit, unless there is none.
@@ -124,7 +124,7 @@ pub fn is_over(more: usize, is_data: bool) -> bool {
     if space.is_none() && data.is_none() {
         return false;
     }
-    let ([size, of_data], mapped) = (as_own(used), heap::mapped_bytes() as u64);
+    let ([size, of_data], mapped) = (as_pager(used), heap::mapped_bytes() as u64);
     let over =
         |limit: Option<u64>, used: u64| limit.is_some_and(|l| used.saturating_add(more as u64) > l);
     over(space, size.saturating_add(mapped)) || over(data, of_data)
@@ -151,7 +151,7 @@ pub fn exec(exec: impl FnOnce() -> c_int) -> c_int {
 unsafe fn change(pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rlimit) -> c_int {
     // SAFETY: asks only.
     let is_mine = pid == 0 || pid == unsafe { libc::getpid() };
-    let own = if is_mine && !own::is_own() { own_of(resource) } else { 0 };
+    let own = if is_mine && !threads::is_pager() { own_of(resource) } else { 0 };
     // SAFETY: the caller's own arguments.
     let new = unsafe { new.as_ref() }.map(|&new| raised(new, own));
     match ask(pid, resource, new.as_ref()) {
@@ -222,7 +222,7 @@ pub fn of_address_space() -> usize {
 
 /// Tells how much of a file of so many bytes this process may make.
 pub fn of_file(bytes: u64) -> u64 {
-    own::longest_file().min(bytes)
+    threads::longest_file().min(bytes)
 }
 
 #[cfg(test)]

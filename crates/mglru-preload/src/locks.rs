@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use libc::{c_int, c_uint, c_void, size_t};
-use mglru_pager::own::as_own;
+use mglru_pager::threads::as_pager;
 
 use crate::calls::{addresses, at, refused};
 use crate::next::next;
@@ -24,9 +24,11 @@ static FUTURE: AtomicI32 = AtomicI32::new(0);
 /// Tells whether the budget has room for so much to be locked, and says if it has not.
 fn has_room(len: usize) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
-    let fits = as_own(|| maps::used("VmLck:").saturating_add(len) <= settings::most_locked());
+    let fits = as_pager(|| maps::used("VmLck:").saturating_add(len) <= settings::most_locked());
     if !fits && !TOLD.swap(true, Ordering::Relaxed) {
-        as_own(|| say("locked memory may be swapped all the same", &"it is over half the budget"));
+        as_pager(|| {
+            say("locked memory may be swapped all the same", &"it is over half the budget")
+        });
     }
     fits
 }
@@ -83,13 +85,13 @@ pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
         return next!(mlockall(flags) as LockAll);
     }
     if flags & libc::MCL_CURRENT != 0 {
-        if let Err(errno) = as_own(|| lock_current(flags)) {
+        if let Err(errno) = as_pager(|| lock_current(flags)) {
             return refused(errno);
         }
     }
     let future = if flags & libc::MCL_FUTURE == 0 { 0 } else { flags };
     if FUTURE.swap(future, Ordering::AcqRel) == 0 && future != 0 {
-        as_own(|| say("mappings from now on stay with the kernel", &"mlockall(MCL_FUTURE)"));
+        as_pager(|| say("mappings from now on stay with the kernel", &"mlockall(MCL_FUTURE)"));
     }
     0
 }
@@ -135,7 +137,7 @@ fn lock_one(range: &Range<usize>, on_fault: c_uint) {
 
 /// Finds the parts of a range that are locked.
 pub fn within(range: &Range<usize>) -> Vec<Range<usize>> {
-    as_own(|| match maps::used("VmLck:") {
+    as_pager(|| match maps::used("VmLck:") {
         0 => Vec::new(),
         _ => unmanaged::locked_within(range),
     })
@@ -172,7 +174,7 @@ pub fn forget() {
 pub unsafe extern "C" fn munlockall() -> c_int {
     forget();
     if any() {
-        as_own(|| {
+        as_pager(|| {
             for managed in table().files() {
                 // A page that stays pinned costs no more than its memory.
                 let _ = managed.unlock(0..managed.map.len());

@@ -13,7 +13,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use mglru_pager::own;
+use mglru_pager::threads;
 
 pub use self::heap::map;
 use self::heap::{Heap, Kernel, Reserve};
@@ -59,7 +59,7 @@ pub fn in_child() -> bool {
 
 /// The pager's heap is the one to use.
 fn is_pagers_thread() -> bool {
-    own::is_own() && !in_child()
+    threads::is_pager() && !in_child()
 }
 
 /// Something with the program's heap, after what was put aside is freed.
@@ -165,7 +165,7 @@ mod tests {
     fn blocks_change_heaps_as_they_change_threads() {
         let of_program = vec![1_u8; 1000];
         assert!(!heap::is_reserved(of_program.as_ptr()));
-        let of_pager = own::as_own(|| {
+        let of_pager = threads::as_pager(|| {
             let mut moved = of_program;
             moved.resize(100_000, 2);
             assert!(heap::is_reserved(moved.as_ptr()));
@@ -185,13 +185,14 @@ mod tests {
         let given = vec![7_u64; 64];
         hold();
         let worker = || {
-            own::as_own(|| {
+            threads::as_pager(|| {
                 drop(given);
                 (0..1000).map(|n| vec![n; n]).map(|v| v.len()).sum::<usize>()
             })
         };
         // A thread's own start allocates: it is the pager's already.
-        let sum = own::as_own(|| std::thread::scope(|scope| scope.spawn(worker).join().unwrap()));
+        let sum =
+            threads::as_pager(|| std::thread::scope(|scope| scope.spawn(worker).join().unwrap()));
         release();
         assert_eq!(sum, 499_500);
     }

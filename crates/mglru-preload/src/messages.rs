@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use libc::{c_int, c_void, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::lent::{Lent, MOST, concerns, concerns_stores, loads, ranges, stores, total};
+use crate::bounce::{BounceBuffer, MOST, concerns, concerns_stores, loads, ranges, stores, total};
 use crate::next::next;
 
 type Send = unsafe extern "C" fn(c_int, *const c_void, size_t, c_int) -> ssize_t;
@@ -124,9 +124,9 @@ fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
 }
 
 /// Lends memory for a message; `None`: it needs none, or too much.
-fn lent(concerned: bool, message: *const msghdr) -> Option<Lent> {
+fn lent(concerned: bool, message: *const msghdr) -> Option<BounceBuffer> {
     let len = concerned.then(|| total(parts(message)))?;
-    Lent::new(Some(len).filter(|&len| len <= MOST)?)
+    BounceBuffer::new(Some(len).filter(|&len| len <= MOST)?)
 }
 
 /// Stands in for sendmsg(2). Memory that the kernel sends from after the call cannot be lent.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use libc::{c_int, c_void, size_t};
-use mglru_pager::{Heap, own::as_own};
+use mglru_pager::{Heap, threads::as_pager};
 
 use crate::calls::{addresses, at, errno, pages};
 use crate::maps::{self, Part};
@@ -88,7 +88,7 @@ unsafe fn by_kernel(ask: &Ask, remap: impl FnOnce() -> libc::c_long) -> *mut c_v
     let target = ask.to.map(|to| to..to.saturating_add(ask.len));
     heap::bring(&ask.old);
     if let Some(target) = target.as_ref().filter(|target| any_at(target)) {
-        as_own(|| table::map_over(target));
+        as_pager(|| table::map_over(target));
     }
     let start = remap() as *mut c_void;
     if start != libc::MAP_FAILED {
@@ -136,7 +136,7 @@ fn shrink(heap: &Heap, ask: &Ask) -> Result<bool, c_int> {
 }
 
 fn move_heap(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
-    let parts = as_own(|| maps::parts(&ask.old)).ok_or(libc::ENOMEM)?;
+    let parts = as_pager(|| maps::parts(&ask.old)).ok_or(libc::ENOMEM)?;
     if parts.iter().any(|part| part.shared) {
         // The kernel mapped it there, over a part of the heap.
         return Err(libc::ENOMEM);
@@ -208,7 +208,7 @@ fn place(heap: &Heap, ask: &Ask) -> Result<usize, c_int> {
         return Ok(to);
     }
     if any_at(&target) {
-        as_own(|| table::map_over(&target));
+        as_pager(|| table::map_over(&target));
     }
     anywhere(Some(to), ask.len)
 }
@@ -245,7 +245,7 @@ fn move_copy(ask: &Ask) -> Result<usize, c_int> {
     if ask.has(libc::MREMAP_DONTUNMAP) {
         at(start, |managed| managed.forget(managed.offsets(ask.old.clone())));
     } else {
-        as_own(|| table::unmap(&ask.old));
+        as_pager(|| table::unmap(&ask.old));
     }
     Ok(to)
 }

@@ -3,7 +3,7 @@
 //! what is no managed page's.
 
 use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sighandler_t, sigset_t, size_t, timespec};
-use mglru_pager::{FaultEngine, own};
+use mglru_pager::{FaultEngine, threads};
 
 use std::mem::zeroed;
 
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn sigaction(
         true => libc::sigaction { sa_mask: without_bus(action.sa_mask), ..action },
         false => action,
     });
-    let was = if signal == libc::SIGBUS { own::others_bus(action) } else { None };
+    let was = if signal == libc::SIGBUS { threads::others_bus(action) } else { None };
     match was {
         Some(was) => {
             before.into_iter().for_each(|before| *before = was);

@@ -1,7 +1,7 @@
 //! Before the program: its pager starts, if its heap is to be managed, before any memory is.
 
 use mglru_pager::held;
-use mglru_pager::own::{self, as_own};
+use mglru_pager::threads::{self, as_pager};
 
 use crate::table::{say, table};
 use crate::{ends, fatal, fork, heap, last, limits, settings, signals, unmanaged};
@@ -17,19 +17,19 @@ extern "C" fn start() {
     signals::start();
     ends::note_process();
     last::first_begins();
-    own::set_allocates_apart();
+    threads::set_allocates_apart();
     fork::prepare();
-    let room = as_own(limits::make_room);
+    let room = as_pager(limits::make_room);
     // Its threads, as the pager's, start before the heap is used.
     unmanaged::start();
-    as_own(fatal::start);
+    as_pager(fatal::start);
     start_heap(room);
     unmanaged::started();
 }
 
 fn start_heap(room: Result<limits::Before, String>) {
     let Some(policy) = settings::fork() else { return };
-    let started = as_own(|| {
+    let started = as_pager(|| {
         let before = room?;
         let started = heap::start(|| table().pager(), policy);
         before.settle();

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use libc::{FILE, c_void, size_t};
 
-use crate::lent::{Lent, PART, concerns, concerns_stores, range};
+use crate::bounce::{BounceBuffer, PART, concerns, concerns_stores, range};
 use crate::next::next;
 
 type Write = unsafe extern "C" fn(*const c_void, size_t, size_t, *mut FILE) -> size_t;
@@ -26,10 +26,11 @@ fn items(
     n: size_t,
     stream: *mut FILE,
     concerned: fn(Once<Range<usize>>) -> bool,
-    some: impl Fn(&Lent, Range<usize>) -> usize,
+    some: impl Fn(&BounceBuffer, Range<usize>) -> usize,
 ) -> Option<size_t> {
     let all = range(start, size.checked_mul(n)?);
-    let lent = concerned(once(all.clone())).then(|| Lent::new(PART.min(all.len()))).flatten()?;
+    let lent =
+        concerned(once(all.clone())).then(|| BounceBuffer::new(PART.min(all.len()))).flatten()?;
     let mut at = all.start;
     // SAFETY: the caller's stream, which no other thread comes upon between two parts.
     unsafe { flockfile(stream) };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 use libc::c_int;
 use mglru_pager::control::Control;
-use mglru_pager::{FileStore, MappingMut, Pager, PagerError, held, launch, own};
+use mglru_pager::{FileStore, Map, MappingMut, Pager, PagerError, held, launch, threads};
 
 use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
@@ -130,7 +130,7 @@ fn give_up(range: &Range<usize>, over: bool) -> bool {
 /// May the call concern a managed file? Not if there is none, nor if the pager makes the call, nor
 /// in a signal handler that came upon its thread in another call: it would wait for itself.
 pub fn any() -> bool {
-    NR_FILES.load(Ordering::Acquire) > 0 && !own::is_own() && !HOLDS.get()
+    NR_FILES.load(Ordering::Acquire) > 0 && !threads::is_pager() && !HOLDS.get()
 }
 
 /// May some of a range of addresses be a managed file's?
@@ -221,7 +221,7 @@ impl Table {
         let len = range.len().next_multiple_of(PAGE);
         let store = Arc::new(FileStore::part(file, false, range.start as u64, len as u64)?);
         // SAFETY: whoever changes the file meanwhile learns nothing of what this mapping shows.
-        let map = unsafe { self.pager()?.root().map_store_copy(store.clone(), len) }?;
+        let map = unsafe { self.pager()?.root().map(Map::store(store.clone(), len).private()) }?;
         Ok(Managed::new(Kind::Private(range.start), map, held::clone(file)?, store, false))
     }
 
@@ -251,7 +251,7 @@ impl Table {
             // SAFETY: the program may change the file by system calls,
             // which `descriptors` accounts for,
             // and borrows from it as C does.
-            unsafe { root.map_store_with_room(store.clone(), len, room) }
+            unsafe { root.map(Map::store(store.clone(), len).with_room(room)) }
         };
         let exact = needed.next_multiple_of(PAGE);
         let map = map(exact.saturating_mul(2).max(ROOM)).or_else(|_| map(exact))?;
@@ -364,7 +364,7 @@ fn busy(what: &str, error: &io::Error) -> Mapped {
 }
 
 pub fn say(what: &str, why: &dyn std::fmt::Display) {
-    own::say(&format!("mglru exec: {what}: {why}"));
+    threads::say(&format!("mglru exec: {what}: {why}"));
 }
 
 #[cfg(test)]

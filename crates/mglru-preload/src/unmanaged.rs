@@ -23,7 +23,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use libc::{c_int, c_void};
-use mglru_pager::own;
+use mglru_pager::threads;
 
 use self::line::Line;
 use self::ranges::Ranges;
@@ -45,7 +45,7 @@ const LEAST: u64 = 6 << 20;
 
 /// Starts to look. What the pager maps from now on is told from the program's.
 pub fn start() {
-    own::on_map(|range, mapped| if mapped { note_own(&range) } else { RANGES.forget(&range) });
+    threads::on_map(|range, mapped| if mapped { note_own(&range) } else { RANGES.forget(&range) });
     PID.store(std::process::id(), Ordering::Release);
     // A process without a heap has no thread of the pager's until it maps a file: some calls, of
     // those that give up rights for one, are refused where there are several.
@@ -84,7 +84,7 @@ pub fn left(start: usize, range: Range<usize>, prot: c_int, flags: c_int, fd: c_
     }
     let mapped = start..start + len;
     let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
-    if own::is_own() {
+    if threads::is_pager() {
         return note_own(&mapped);
     }
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use libc::{c_int, iovec, off_t, ssize_t};
 
+use crate::bounce::{BounceBuffer, MOST, concerns, concerns_stores, ranges, total};
 use crate::descriptors::{around_write, before_read};
-use crate::lent::{Lent, MOST, concerns, concerns_stores, ranges, total};
 use crate::next::next;
 
 type Vector = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
@@ -19,8 +19,8 @@ fn all(buffers: *const iovec, n: c_int) -> impl Iterator<Item = Range<usize>> + 
 }
 
 /// Memory lent in place of the buffers; `None`: they need none.
-fn lent(concerned: bool, buffers: *const iovec, n: c_int) -> Option<Lent> {
-    concerned.then(|| Lent::new(total(all(buffers, n)).min(MOST)))?
+fn lent(concerned: bool, buffers: *const iovec, n: c_int) -> Option<BounceBuffer> {
+    concerned.then(|| BounceBuffer::new(total(all(buffers, n)).min(MOST)))?
 }
 
 macro_rules! reads {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libc::off_t;
 pub use mglru_pager::Failure;
-use mglru_pager::{Advice, FileStore, Pager, PagerError, Pin, SharedMapping};
+use mglru_pager::{Advice, FileStore, Map, Pager, PagerError, Pin, SharedMapping};
 
 use crate::settings::settings;
 
@@ -90,7 +90,8 @@ pub fn map(wanted: Wanted) -> Result<*mut u8, Failure> {
     // SAFETY: who maps a file with UMap changes it by no other way meanwhile, and with UMAP_FIXED
     // gives up what is at the address.
     let map = unsafe {
-        if fixed { root.map_store_over(address, store, len) } else { root.map_store(store, len) }
+        let map = Map::store(store, len);
+        root.map(if fixed { map.over(address) } else { map })
     }?;
     let map = map.share();
     map.advise(settings().advice())?;

@@ -4,15 +4,15 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `desk` | opens pager, groups, files and regions |
+//! | `mapped` | opens pager, groups, files and regions |
 //! | `task` | carries a task's operations out |
-//! | `crew` | threads, barriers, marks, the end |
+//! | `workers` | threads, barriers, marks, the end |
 //! | `tell` | what is told at a mark and at the end |
 
-mod crew;
-mod desk;
+mod counters;
+mod mapped;
 mod task;
-mod tell;
+mod workers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use mglru_sim::MachineSpec;
 use mglru_workload::WorkloadSpec;
 use serde_json::Value as Json;
 
-use self::crew::Crew;
+use self::workers::Workers;
 use super::sim::{self, measured};
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections};
@@ -98,8 +98,8 @@ impl Job for PagerJob {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let edges = workload.latency_edges_ns();
         let folder = files.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
-        let crew = Crew::new(&self.machine, self.config.clone(), workload, folder)?;
-        let found = crew.run(progress)?;
+        let workers = Workers::new(&self.machine, self.config.clone(), workload, folder)?;
+        let found = workers.run(progress)?;
         self.source.check_complete(&found)?;
         let mut outcome = measured::outcome(&found, &edges)?;
         outcome.custom.insert("young_bits".to_string(), Json::from(YOUNG_BITS));

@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mglru_pager::{Advice, PagerOptions, on_first_processor, raw_round_trip};
+use mglru_pager::yardsticks::{on_first_processor, raw_round_trip};
+use mglru_pager::{Advice, PagerOptions};
 
 use super::{Finding, PAGE, Section, Settings, Target, WORDS, abba, failed, progress};
 use mglru_error::Error;

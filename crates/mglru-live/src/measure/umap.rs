@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mglru_pager::{Advice, FaultEngine, FifoPager, PagerOptions};
+use mglru_pager::yardsticks::FifoPager;
+use mglru_pager::{Advice, FaultEngine, PagerOptions};
 use rustix::fs::OFlags;
 
 use super::remote::{ANSWER, Remote};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Arena;
 use crate::pages::Presence;
 use crate::sys::heap::TABLE_SPAN;
-use crate::sys::{PAGE, courtesy};
+use crate::sys::{PAGE, idle};
 
 /// Pages under one page table.
 pub const PER_TABLE: usize = TABLE_SPAN / PAGE;
@@ -38,7 +38,7 @@ impl Arena {
     }
 
     fn make_ready(&self, table: usize) -> io::Result<()> {
-        let _one = courtesy::lock(&self.readying);
+        let _one = idle::lock(&self.readying);
         if table >= self.nr_ready && self.tables[table].load(Ordering::Acquire) == 0 {
             self.protect_table(table)?;
             self.account.charge_anyway(self.late_bytes());

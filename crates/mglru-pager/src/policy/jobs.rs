@@ -188,9 +188,9 @@ impl Policy {
     /// Gives the processor up to others while nobody waits; goes ahead of them while a limit is
     /// exceeded, because only this brings usage down.
     pub(super) fn give_way(&mut self) {
-        self.courtesy.go_ahead(self.jobs.iter().any(Job::is_over_limit));
-        if self.is_waited_for() || self.courtesy.step_back() && self.is_waited_for() {
-            self.courtesy.step_up();
+        self.idle.go_ahead(self.jobs.iter().any(Job::is_over_limit));
+        if self.is_waited_for() || self.idle.lower() && self.is_waited_for() {
+            self.idle.raise();
         }
     }
 

@@ -9,7 +9,7 @@ use crate::arena::{Arena, Event};
 use crate::pages::Presence;
 use crate::store::Store;
 use crate::sys::signal::Bus;
-use crate::sys::{PAGE, clock, courtesy, raw};
+use crate::sys::{PAGE, clock, idle, raw};
 
 /// How long a thread waits for the handler before it faults again: a note that was overtaken by
 /// an eviction is repeated then.
@@ -43,7 +43,7 @@ impl Site<'_> {
     pub fn bring(self, page: u32, store: Option<bool>) -> bool {
         let since = clock::monotonic();
         let Some(presence) = self.arena.pages.try_lock(page) else {
-            courtesy::hurry();
+            idle::hurry();
             return self.left(page, store);
         };
         // If the access type is unknown and the page is mapped, treat it as a store.

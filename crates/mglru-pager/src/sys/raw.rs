@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::held;
 use super::uffd::Span;
-use crate::own;
+use crate::threads;
 
 /// The kernel's answer.
 fn answer(result: libc::c_long) -> io::Result<usize> {
@@ -26,7 +26,7 @@ pub fn map(
     let got = unsafe { libc::syscall(libc::SYS_mmap, none, len, prot, flags, fd, 0usize) };
     let start = answer(got)?;
     if flags & libc::MAP_ANONYMOUS != 0 {
-        own::tell(start..start + len, true);
+        threads::tell(start..start + len, true);
     }
     Ok(start as *mut u8)
 }
@@ -53,7 +53,7 @@ pub unsafe fn map_over(
 /// # Safety
 /// The range is a mapping of the caller's, and nobody borrows from it.
 pub unsafe fn unmap(start: *mut u8, len: usize) {
-    own::tell(start as usize..start as usize + len, false);
+    threads::tell(start as usize..start as usize + len, false);
     // SAFETY: as the caller promises. Ranges that were mapped can be unmapped.
     unsafe { libc::syscall(libc::SYS_munmap, start, len) };
 }

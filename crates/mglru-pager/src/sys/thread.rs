@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
 use super::{checked, tasks};
-use crate::own::as_own;
+use crate::threads::as_pager;
 
 /// Starts a thread that is the pager's own, and waits until it is at work: starting, a thread
 /// allocates with the program's malloc, whose memory it may be about to serve.
@@ -14,10 +14,10 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<Joi
     let started = Arc::new(Barrier::new(2));
     let at_work = started.clone();
     let begin = move || {
-        let _own = as_own(tasks::Own::mark);
+        let _own = as_pager(tasks::Own::mark);
         at_work.wait();
         drop(at_work);
-        as_own(what);
+        as_pager(what);
     };
     undisturbed(|| {
         let spawned = Builder::new().name(name.into()).spawn(begin)?;

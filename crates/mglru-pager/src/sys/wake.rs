@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{checked, courtesy, held, raw};
+use super::{checked, held, idle, raw};
 
 /// Wakes the one thread that sleeps on it.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Wake {
     /// As [`Self::ring`]; somebody waits for what the sleeper does.
     pub fn summon(&self) {
         self.ring();
-        courtesy::hurry();
+        idle::hurry();
     }
 
     /// Forgets that it was rung, and tells whether it was. The sleeper calls this when it gets up,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::stress::{race, verify};
 use crate::{MIB, PAGE, content, file_of, open, page_out, pattern};
-use mglru_pager::{FaultEngine, FileStore, MappingMut, Pager, PagerOptions, SwapOptions};
+use mglru_pager::{FaultEngine, FileStore, Map, MappingMut, Pager, PagerOptions, SwapOptions};
 
 const PAGES: usize = 4096;
 
@@ -52,7 +52,7 @@ fn what_is_stored_to_a_copy_is_its_own() {
         let file = file_of(PAGES * PAGE, |_| 0);
         std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
         // SAFETY: nobody changes the file.
-        let mut map = unsafe { pager.root().map_copy(&file) }.unwrap();
+        let mut map = unsafe { pager.root().map(Map::file(&file).unwrap().private()) }.unwrap();
         assert_eq!(map.changed_ranges().unwrap(), []);
         stored(&mut map);
         check(&map);
@@ -78,7 +78,7 @@ fn no_store_to_a_copy_is_lost() {
     for pager in pagers(&SwapOptions::in_memory(6 * MIB as u64)) {
         let file = file_of(16 * MIB, |_| 0);
         // SAFETY: nobody else has the file.
-        let mut map = unsafe { pager.root().map_copy(&file) }.unwrap();
+        let mut map = unsafe { pager.root().map(Map::file(&file).unwrap().private()) }.unwrap();
         let root = pager.root();
         let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
         verify(&map, &expected);
@@ -95,7 +95,7 @@ fn no_store_to_what_a_file_grew_into_is_lost() {
         let (root, room) = (pager.root(), 16 * MIB);
         let before = root.current();
         // SAFETY: nobody else has the file.
-        let mut map = unsafe { root.map_store_with_room(store, MIB, room) }.unwrap();
+        let mut map = unsafe { root.map(Map::store(store, MIB).with_room(room)) }.unwrap();
         file.set_len(room as u64).unwrap();
         let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
         verify(&map, &expected);
@@ -115,7 +115,7 @@ fn room_costs_nothing_before_it_is_used() {
         let store = Arc::new(FileStore::new(&file, true).unwrap());
         let root = pager.root();
         // SAFETY: nobody else has the file.
-        let map = unsafe { root.map_store_with_room(store, MIB, 1 << 40) }.unwrap();
+        let map = unsafe { root.map(Map::store(store, MIB).with_room(1 << 40)) }.unwrap();
         assert!(map[..MIB].iter().all(|&byte| byte == 1));
         assert!(root.current() <= 3 * MIB as u64, "{}", root.current());
     }

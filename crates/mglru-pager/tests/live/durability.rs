@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::{MIB, PAGE, pager};
-use mglru_pager::{PagerError, Store};
+use mglru_pager::{Map, PagerError, Store};
 
 /// A store in memory that fails when told to.
 #[derive(Default)]
@@ -52,7 +52,7 @@ fn a_failed_write_is_reported_once_and_the_page_stays_dirty() {
     let Some(pager) = pager(8 * MIB) else { return };
     let store = Fickle::new(MIB);
     // SAFETY: the store reads as it was written.
-    let mut map = unsafe { pager.root().map_store(store.clone(), MIB) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::store(store.clone(), MIB)) }.unwrap();
     map[3 * PAGE] = 9;
     store.fails.store(true, Ordering::Relaxed);
     let errno = |error: PagerError| match error {
@@ -73,7 +73,7 @@ fn a_failed_read_is_an_error_for_whoever_touches_the_page() {
     let Some(pager) = pager(8 * MIB) else { return };
     let store = Fickle::new(MIB);
     // SAFETY: the store reads as it was written.
-    let mut map = unsafe { pager.root().map_store(store.clone(), MIB) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::store(store.clone(), MIB)) }.unwrap();
     store.fails.store(true, Ordering::Relaxed);
     let mut sink = tempfile::tempfile().unwrap();
     let error = io::Write::write_all(&mut sink, &map[..PAGE]).unwrap_err();

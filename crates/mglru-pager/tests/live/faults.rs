@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use crate::{MIB, PAGE, content, file_of, open, page_out, pager, pattern};
-use mglru_pager::{Advice, Codec, PagerOptions, Store, SwapOptions};
+use mglru_pager::{Advice, Codec, Map, PagerOptions, Store, SwapOptions};
 
 #[test]
 fn anonymous_memory_larger_than_the_budget_keeps_every_byte() {
@@ -87,7 +87,7 @@ fn a_file_reads_as_it_is_and_stores_reach_it() {
     let len = 20 * MIB + 1234;
     let file = file_of(len, |i| (i / PAGE) as u8 ^ (i % 251) as u8);
     // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
     assert_eq!(map.len(), len);
     for i in (0..len).step_by(1021) {
         assert_eq!(map[i], (i / PAGE) as u8 ^ (i % 251) as u8, "byte {i}");
@@ -131,7 +131,7 @@ fn neighbours_are_read_along_unless_advised_otherwise() {
     let Some(pager) = pager(16 * MIB) else { return };
     let file = file_of(4 * MIB, |i| i as u8);
     // SAFETY: nobody else has the file.
-    let map = unsafe { pager.root().map(&file) }.unwrap();
+    let map = unsafe { pager.root().map_read(Map::file(&file).unwrap()) }.unwrap();
     let sum =
         |from: usize| (from..from + MIB).step_by(PAGE).map(|i| u32::from(map[i])).sum::<u32>();
     assert_eq!(sum(0), 0);
@@ -226,7 +226,7 @@ impl Store for Slow {
 fn a_page_that_two_threads_touch_at_once_is_one_fault() {
     let Some(pager) = pager(8 * MIB) else { return };
     // SAFETY: nobody else has the store.
-    let map = unsafe { pager.root().map_store(Arc::new(Slow), MIB) }.unwrap();
+    let map = unsafe { pager.root().map(Map::store(Arc::new(Slow), MIB)) }.unwrap();
     let start = Barrier::new(2);
     let touch = || {
         start.wait();

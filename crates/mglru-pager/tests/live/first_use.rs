@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{ANON_COLUMN, FILE_COLUMN, MIB, PAGE, file_of, nr_young, pager};
-use mglru_pager::{Advice, Mapping, Pager};
+use mglru_pager::{Advice, Map, Mapping, Pager};
 
 const PAGES: usize = 32 * MIB / PAGE;
 /// Brought early enough that the first use is over, and late enough that they are resident.
@@ -13,7 +13,7 @@ const LATE: Range<usize> = PAGES - 400..PAGES - 200;
 fn mapped(pager: &Pager) -> Mapping {
     let file = file_of(PAGES * PAGE, |at| (at / PAGE) as u8);
     // SAFETY: nobody else has the file.
-    let map = unsafe { pager.root().map(&file) }.unwrap();
+    let map = unsafe { pager.root().map_read(Map::file(&file).unwrap()) }.unwrap();
     map.advise(Advice::Random).unwrap();
     map
 }

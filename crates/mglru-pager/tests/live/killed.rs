@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use mglru_pager::Map;
+
 use crate::{MIB, PAGE, content, pager, pattern};
 
 const FILE: &str = "MGLRU_PAGER_KILLED_FILE";
@@ -17,7 +19,7 @@ fn store_for_ever(path: &std::ffi::OsStr) {
     let file = File::options().read(true).write(true).open(path).unwrap();
     let Some(pager) = pager(6 * MIB) else { return };
     // SAFETY: nobody else has the file while this process lives.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
     let say = |what: &str, version: u32| {
         let mut out = std::io::stdout();
         writeln!(out, "{what} {version}").and_then(|()| out.flush()).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::stress::{race, verify};
 use crate::{MIB, PAGE, content, file_of, open, page_out, pattern, until};
-use mglru_pager::{Advice, Codec, FaultEngine, ForkPolicy, Pager, PagerOptions, SwapOptions};
+use mglru_pager::{Advice, Codec, FaultEngine, ForkPolicy, Map, Pager, PagerOptions, SwapOptions};
 
 fn pager_with(max: usize, swap: SwapOptions) -> Option<Pager> {
     let options = PagerOptions::new().memory_max(max as u64).swap(swap);
@@ -39,7 +39,7 @@ fn stores_to_files_survive_eviction_and_reach_them() {
         let Some(pager) = pager(6 * MIB) else { return };
         let file = file_of(16 * MIB, |_| 0);
         // SAFETY: nobody else has the file.
-        let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+        let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
         map.advise(advice).unwrap();
         let root = pager.root();
         let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));
@@ -59,7 +59,7 @@ fn a_flush_ends_after_more_faults_than_the_policy_was_told_of() {
     let file = tempfile::tempfile_in(".").unwrap();
     file.set_len(48 << 20).unwrap();
     // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
     map.advise(Advice::Random).unwrap();
     std::thread::scope(|scope| {
         for part in map.chunks_mut(12 * MIB) {

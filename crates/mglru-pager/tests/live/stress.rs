@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::{MIB, PAGE, content, file_of, pager};
-use mglru_pager::{Advice, Pager};
+use mglru_pager::{Advice, Map, Pager};
 
 /// Increments of each thread.
 fn stores() -> u32 {
@@ -91,7 +91,7 @@ fn file_stores_survive_eviction_and_reach_the_file() {
     let Some(pager) = pager(6 * MIB) else { return };
     let file = file_of(16 * MIB, |_| 0);
     // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
     map.advise(Advice::Random).unwrap();
     let root = pager.root();
     let expected = race(&pager, &mut map, 4, || assert!(root.reclaim(256 << 10).is_ok()));

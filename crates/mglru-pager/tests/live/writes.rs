@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stress::{race_over, verify};
 use crate::{MIB, content, file_of, pager};
-use mglru_pager::{Advice, Group};
+use mglru_pager::{Advice, Group, Map};
 
 /// The number of the youngest generation.
 fn youngest(group: &Group) -> u64 {
@@ -20,7 +20,7 @@ fn reclaim_waits_for_the_writes_of_what_it_met() {
     let Some(pager) = pager(24 * MIB) else { return };
     let file = file_of(48 * MIB, |_| 0);
     // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
     map.advise(Advice::Random).unwrap();
     // Of ten stores eight go to a twentieth of the pages.
     let mostly_hot = |r: usize, pages: usize| if r % 10 < 8 { r % (pages / 20) } else { r % pages };
@@ -43,7 +43,7 @@ fn a_store_beside_what_changes_in_the_file_is_kept_and_waits() {
     let Some(pager) = pager(8 * MIB) else { return };
     let file = file_of(4 * MIB, |_| 0);
     // SAFETY: nobody else has the file.
-    let mut map = unsafe { pager.root().map_mut(&file) }.unwrap();
+    let mut map = unsafe { pager.root().map(Map::file_mut(&file).unwrap()) }.unwrap();
     // SAFETY: aligned, in the mapping, and only ever used as atomics from here on.
     let word =
         |nth: usize| unsafe { AtomicU64::from_ptr(map.as_ptr().cast_mut().cast::<u64>().add(nth)) };

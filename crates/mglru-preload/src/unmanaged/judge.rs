@@ -73,7 +73,7 @@ impl<'a> Judge<'a> {
 
     fn shared(&mut self, area: &Area) {
         match self.ranges.at(area.start) {
-            _ if is_own(area) => {}
+            _ if is_pager(area) => {}
             Some(Reason::Shared) => self.figures.add(Reason::Shared, area.pss + area.swap),
             _ if is_memory(area) => self.figures.add(Reason::Shared, area.pss + area.swap),
             _ => self.figures.add(Reason::File, area.rss),
@@ -87,7 +87,7 @@ impl<'a> Judge<'a> {
             Some(reason) => self.figures.add(reason, anonymous),
             None => self.file.anonymous += anonymous,
         }
-        let own = self.file.own || is_own(area);
+        let own = self.file.own || is_pager(area);
         let code = self.file.code || area.executable;
         let clean = self.file.clean + area.rss.saturating_sub(area.anonymous);
         let (end, writable) = (area.end, area.writable);
@@ -149,7 +149,7 @@ impl<'a> Judge<'a> {
 }
 
 /// Is it the pager's memory, or this library?
-fn is_own(area: &Area) -> bool {
+fn is_pager(area: &Area) -> bool {
     const STARTS: [&[u8]; 3] = [b"/memfd:mglru ", b"/memfd:fork ", b"anon_inode:"];
     is_library(area) || STARTS.iter().any(|start| area.name().starts_with(start))
 }

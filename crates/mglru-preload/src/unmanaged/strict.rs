@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use mglru_pager::{launch, own};
+use mglru_pager::{launch, threads};
 
 use super::children::Pids;
 use super::figures::Figures;
@@ -46,7 +46,7 @@ static END: Signal<Option<Figures>> = Signal::new();
 
 /// Starts the thread that ends the program.
 pub fn start() {
-    let _ = own::spawn("mglru-strict", || end(END.wait()));
+    let _ = threads::spawn("mglru-strict", || end(END.wait()));
 }
 
 fn end(found: Option<Figures>) {

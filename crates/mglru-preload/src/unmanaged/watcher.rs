@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use mglru_pager::own;
+use mglru_pager::threads;
 
 use super::children::{self, Pids};
 use super::figures::{Figures, Shown};
@@ -55,7 +55,7 @@ pub fn start(ranges: &'static Ranges, least: u64) {
             Watcher::new(ranges, least, strict).run();
         }
     };
-    let _ = mglru_pager::own::spawn("mglru-outside", watch);
+    let _ = mglru_pager::threads::spawn("mglru-outside", watch);
 }
 
 /// Notes that a forked child has no such thread.
@@ -78,7 +78,7 @@ pub fn ask(ranges: &Ranges, exactly: bool) {
     }
     EXACTLY.fetch_or(exactly, Ordering::AcqRel);
     let turn = ASKED.fetch_add(1, Ordering::AcqRel) + 1;
-    own::wake_all(&ASKED);
+    threads::wake_all(&ASKED);
     let until = Instant::now() + PATIENCE;
     loop {
         let done = DONE.load(Ordering::Acquire);
@@ -86,7 +86,7 @@ pub fn ask(ranges: &Ranges, exactly: bool) {
         if done.wrapping_sub(turn) as i32 >= 0 || left.is_zero() {
             return;
         }
-        own::wait(&DONE, done, left);
+        threads::wait(&DONE, done, left);
     }
 }
 
@@ -104,7 +104,7 @@ impl<T: Copy> Signal<T> {
     pub fn ring(&self, what: T) {
         let _ = self.said.set(what);
         self.rung.store(1, Ordering::Release);
-        own::wake_all(&self.rung);
+        threads::wake_all(&self.rung);
     }
 
     pub fn wait(&self) -> T {
@@ -112,7 +112,7 @@ impl<T: Copy> Signal<T> {
             if let Some(said) = self.said.get() {
                 return *said;
             }
-            own::wait(&self.rung, 0, Duration::from_secs(3600));
+            threads::wait(&self.rung, 0, Duration::from_secs(3600));
         }
     }
 }
@@ -152,8 +152,8 @@ impl Watcher {
                 strict.judge(&NOW.get(), self.least, &mut self.pids);
             }
             DONE.store(asked, Ordering::Release);
-            own::wake_all(&DONE);
-            own::wait(&ASKED, asked, every);
+            threads::wake_all(&DONE);
+            threads::wait(&ASKED, asked, every);
         }
     }
 

@@ -8,8 +8,8 @@ use mglru_pager::{Limit, SharedMapping};
 use mglru_workload::op::{FileId, GroupId, Knob};
 use mglru_workload::{Control, Op, TaskId};
 
-use super::crew::Shared;
-use super::desk::{Desk, Place, WORDS};
+use super::mapped::{Mapped, Place, WORDS};
+use super::workers::Shared;
 
 /// Operations after which a thread looks whether the run goes on.
 const GLANCE: u32 = 64;
@@ -44,19 +44,19 @@ impl<'a> Task<'a> {
     }
 
     fn carry_out(&mut self, op: Op) -> Result<(), String> {
-        let desk = &self.shared.desk;
+        let mapped = &self.shared.mapped;
         match op {
             Op::Touch { region, page, write } => {
-                touch(desk.place(region, page)?, page as usize, write);
+                touch(mapped.place(region, page)?, page as usize, write);
                 self.shared.accessed();
             }
             Op::Read { file, off, len } => self.read(file, off, len)?,
             Op::Write { file, off, len } => self.write(file, off, len)?,
-            Op::Fsync { file } => told(desk.files[file as usize].flush())?,
+            Op::Fsync { file } => told(mapped.files[file as usize].flush())?,
             Op::Truncate { .. } => return Err(unfit("an arena keeps its length", op)),
-            Op::Map { region } => desk.map(region)?,
-            Op::Unmap { region } => desk.unmap(region),
-            Op::Free { region, page, nr } => desk.free(region, page, nr)?,
+            Op::Map { region } => mapped.map(region)?,
+            Op::Unmap { region } => mapped.unmap(region),
+            Op::Free { region, page, nr } => mapped.free(region, page, nr)?,
             Op::Lock { .. } | Op::Unlock { .. } | Op::Advise { .. } | Op::AdviseFile { .. } => {
                 return Err(unfit("the pager takes no such advice", op));
             }
@@ -65,7 +65,7 @@ impl<'a> Task<'a> {
             Op::End { class } => self.end(class),
             Op::Barrier { id } => self.shared.wait_at(self.id, id),
             Op::Mark { phase } => self.shared.mark(phase)?,
-            Op::Control(control) => command(desk, control)?,
+            Op::Control(control) => command(mapped, control)?,
             Op::Kernel(_) => return Err(unfit("no program can do this", op)),
             Op::Done => unreachable!("the caller stops at it"),
         }
@@ -73,7 +73,7 @@ impl<'a> Task<'a> {
     }
 
     fn read(&self, file: FileId, off: u64, len: u32) -> Result<(), String> {
-        let words = words(&self.shared.desk.files[file as usize], file, off, len)?;
+        let words = words(&self.shared.mapped.files[file as usize], file, off, len)?;
         let sum = words.iter().fold(0, |sum, word| sum ^ word.load(Ordering::Relaxed));
         std::hint::black_box(sum);
         self.shared.accessed();
@@ -81,7 +81,7 @@ impl<'a> Task<'a> {
     }
 
     fn write(&self, file: FileId, off: u64, len: u32) -> Result<(), String> {
-        let words = words(&self.shared.desk.files[file as usize], file, off, len)?;
+        let words = words(&self.shared.mapped.files[file as usize], file, off, len)?;
         words.iter().for_each(|word| word.store(off, Ordering::Relaxed));
         self.shared.accessed();
         Ok(())
@@ -119,12 +119,12 @@ fn words(
 }
 
 /// An administrator's command.
-fn command(desk: &Desk, control: Control) -> Result<(), String> {
-    let group = |id: Option<GroupId>| &desk.groups[id.map_or(0, |id| id as usize + 1)].1;
+fn command(mapped: &Mapped, control: Control) -> Result<(), String> {
+    let group = |id: Option<GroupId>| &mapped.groups[id.map_or(0, |id| id as usize + 1)].1;
     match control {
-        Control::Sync => desk.files.iter().try_for_each(|file| told(file.flush())),
+        Control::Sync => mapped.files.iter().try_for_each(|file| told(file.flush())),
         Control::DropCaches => {
-            desk.files.iter().try_for_each(|f| told(f.advise(mglru_pager::Advice::PageOut)))
+            mapped.files.iter().try_for_each(|f| told(f.advise(mglru_pager::Advice::PageOut)))
         }
         Control::Reclaim { group: id, bytes, swappiness: None } => {
             told(group(id).reclaim(bytes)).map(drop)

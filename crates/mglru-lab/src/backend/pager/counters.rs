@@ -3,12 +3,12 @@
 use mglru_pager::FaultStat;
 use mglru_sim::outcome::{Figures, GroupOutcome, Snapshot};
 
-use super::desk::Desk;
+use super::mapped::Mapped;
 
 /// `pgpgin` counts KiB.
 const KIB_PER_PAGE: u64 = 4;
 
-impl Desk {
+impl Mapped {
     /// Counters of all groups together, and each group.
     pub fn snapshot(&self) -> Result<Snapshot, String> {
         let mut groups = Vec::new();

@@ -20,7 +20,7 @@ pub const WORDS: usize = PAGE / 8;
 const NOISE_WORDS: usize = WORDS / 3;
 
 /// Holds the memory and files that tasks work on.
-pub struct Desk {
+pub struct Mapped {
     pub groups: Vec<(String, Group)>,
     pub files: Vec<SharedMapping>,
     regions: Vec<Region>,
@@ -47,7 +47,7 @@ pub enum Place<'a> {
     File(&'a SharedMapping, usize),
 }
 
-impl Desk {
+impl Mapped {
     pub fn open(
         machine: &MachineSpec,
         config: Config,
@@ -72,16 +72,16 @@ impl Desk {
             memory: RwLock::default(),
         };
         let regions = layout.regions.iter().map(region).collect();
-        let desk = Self { groups, files, regions, gone: RwLock::default() };
-        for (number, file) in (0..).zip(&desk.files) {
+        let mapped = Self { groups, files, regions, gone: RwLock::default() };
+        for (number, file) in (0..).zip(&mapped.files) {
             file.advise(advice(machine, layout, number)).map_err(|e| e.to_string())?;
         }
         for (number, spec) in (0..).zip(&layout.regions) {
             if spec.mapped {
-                desk.map(number)?;
+                mapped.map(number)?;
             }
         }
-        Ok(desk)
+        Ok(mapped)
     }
 
     pub fn map(&self, region: u32) -> Result<(), String> {

@@ -62,12 +62,12 @@ pub fn once_alone(what: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Is the calling thread at work for a pager?
-pub fn is_own() -> bool {
+pub fn is_pager() -> bool {
     OWN.get()
 }
 
 /// Does something as a pager would.
-pub fn as_own<T>(what: impl FnOnce() -> T) -> T {
+pub fn as_pager<T>(what: impl FnOnce() -> T) -> T {
     let before = OWN.replace(true);
     let done = what();
     OWN.set(before);

@@ -20,12 +20,12 @@ pub const MOST: usize = 16 << 20;
 const MOST_BUFFERS: usize = 1024;
 
 /// Memory that is lent.
-pub struct Lent {
+pub struct BounceBuffer {
     start: *mut c_void,
     len: usize,
 }
 
-impl Lent {
+impl BounceBuffer {
     /// Maps memory of a length; `None`: there is none.
     pub fn new(len: usize) -> Option<Self> {
         let start = memory::map(len, libc::PROT_READ | libc::PROT_WRITE)?.cast();
@@ -73,7 +73,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BounceBuffer {
     fn drop(&mut self) {
         // SAFETY: the mapping is this one's own.
         unsafe { libc::syscall(libc::SYS_munmap, self.start, self.len) };
@@ -147,9 +147,15 @@ pub fn stores(
 }
 
 /// Lends memory for a transfer and says how to make it; `None`: make it as it came.
-fn lent(concerned: bool, fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<(Lent, Way)> {
+fn lent(
+    concerned: bool,
+    fd: c_int,
+    flags: c_int,
+    len: usize,
+    loads: bool,
+) -> Option<(BounceBuffer, Way)> {
     let way = concerned.then(|| Way::of(fd, flags, len, loads))??;
-    Some((Lent::new(way.part)?, way))
+    Some((BounceBuffer::new(way.part)?, way))
 }
 
 /// How a transfer is made.
@@ -235,7 +241,7 @@ mod tests {
     fn several_pieces_are_lent_as_one() {
         let (one, mut two, mut three) = ([1_u8, 2], [0_u8; 2], [0_u8; 4]);
         let at = |bytes: &[u8]| range(bytes.as_ptr().cast(), bytes.len());
-        let lent = Lent::new(4).unwrap();
+        let lent = BounceBuffer::new(4).unwrap();
         lent.load([at(&one), at(&one), at(&one)].into_iter());
         let pieces = [range(two.as_mut_ptr().cast(), 2), range(three.as_mut_ptr().cast(), 4)];
         lent.store(pieces.into_iter(), 3);

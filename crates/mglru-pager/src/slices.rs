@@ -165,8 +165,8 @@ impl MappingMut {
         self.mapped.change_store(&range, change)
     }
 
-    /// Where a [copy](crate::Group::map_copy) differs from its file: ranges of bytes that hold all
-    /// that was stored.
+    /// Tells where a [private](crate::Map::private) mapping differs from its file: ranges of bytes
+    /// that hold all that was stored.
     ///
     /// # Errors
     /// The policy thread is gone.

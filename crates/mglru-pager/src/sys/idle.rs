@@ -21,16 +21,16 @@ const AHEAD: libc::c_int = -10;
 /// thread; or 0.
 static BACK: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
 
-/// The courtesy of the one thread that uses it; it steps up when it is dropped.
+/// The idle of the one thread that uses it; it steps up when it is dropped.
 #[derive(Debug)]
-pub struct Courtesy {
+pub struct IdlePolicy {
     possible: bool,
     place: Option<&'static AtomicU64>,
     /// The thread's nice value before it went ahead of others.
     nice: Option<libc::c_int>,
 }
 
-impl Courtesy {
+impl IdlePolicy {
     /// For a thread that has not stepped back. Starts another to see whether it could.
     pub fn new() -> Self {
         Self { possible: is_possible(), place: None, nice: None }
@@ -38,7 +38,7 @@ impl Courtesy {
 
     /// The calling thread gives way from now on, if it could come back. True: it did not before,
     /// and what is urgent is to be looked for again, as who came until now was not heard.
-    pub fn step_back(&mut self) -> bool {
+    pub fn lower(&mut self) -> bool {
         if !self.possible || self.is_back() {
             return false;
         }
@@ -47,7 +47,7 @@ impl Courtesy {
         let claim = |place: &&AtomicU64| place.compare_exchange(old, own, order, order).is_ok();
         self.place = BACK.iter().find(claim);
         if self.place.is_some() && set_policy(thread_id(), libc::SCHED_IDLE).is_err() {
-            self.step_up();
+            self.raise();
         }
         // Somebody may have been in a hurry between the two.
         if self.place.is_some() && !self.is_back() {
@@ -57,7 +57,7 @@ impl Courtesy {
     }
 
     /// It is as any other again.
-    pub fn step_up(&mut self) {
+    pub fn raise(&mut self) {
         if self.is_back() {
             self.place.take().into_iter().for_each(raise);
         }
@@ -86,9 +86,9 @@ impl Courtesy {
     }
 }
 
-impl Drop for Courtesy {
+impl Drop for IdlePolicy {
     fn drop(&mut self) {
-        self.step_up();
+        self.raise();
         self.go_ahead(false);
     }
 }
@@ -168,9 +168,9 @@ mod tests {
     use super::*;
 
     /// Other tests may be in a hurry.
-    fn step_back(courtesy: &mut Courtesy) {
+    fn lower(idle: &mut IdlePolicy) {
         while is_ordinary() {
-            courtesy.step_back();
+            idle.lower();
         }
     }
 
@@ -179,26 +179,26 @@ mod tests {
         if !is_possible() {
             return println!("skipped: a thread may not step back here");
         }
-        let mut courtesy = Courtesy::new();
-        step_back(&mut courtesy);
+        let mut idle = IdlePolicy::new();
+        lower(&mut idle);
         std::thread::spawn(hurry).join().unwrap();
         assert!(is_ordinary());
-        step_back(&mut courtesy);
-        courtesy.step_up();
+        lower(&mut idle);
+        idle.raise();
         assert!(is_ordinary());
-        step_back(&mut courtesy);
-        drop(courtesy);
+        lower(&mut idle);
+        drop(idle);
         assert!(is_ordinary());
     }
 
     #[test]
     fn a_thread_that_may_goes_ahead_and_comes_back() {
-        let (before, mut courtesy) = (nice(), Courtesy::new());
-        courtesy.go_ahead(true);
-        courtesy.go_ahead(true);
+        let (before, mut idle) = (nice(), IdlePolicy::new());
+        idle.go_ahead(true);
+        idle.go_ahead(true);
         let may = nice() == AHEAD.min(before);
         assert!(may || nice() == before);
-        courtesy.go_ahead(false);
+        idle.go_ahead(false);
         assert_eq!(nice(), before);
         if !may {
             println!("skipped: this process may not raise its priority");
@@ -213,8 +213,8 @@ mod tests {
         let mutex = Mutex::new(());
         std::thread::scope(|scope| {
             let held = mutex.lock().unwrap();
-            let mut courtesy = Courtesy::new();
-            step_back(&mut courtesy);
+            let mut idle = IdlePolicy::new();
+            lower(&mut idle);
             scope.spawn(|| drop(lock(&mutex)));
             while !is_ordinary() {
                 std::thread::yield_now();

@@ -12,7 +12,7 @@ use mglru_sim::outcome::Phase;
 use mglru_sim::{MachineSpec, Outcome as Found};
 use mglru_workload::{Layout, Op, TaskId, Workload};
 
-use super::desk::Desk;
+use super::mapped::Mapped;
 use super::task::Task;
 use crate::backend::Progress;
 
@@ -24,7 +24,7 @@ const LATENCY_MAX: u64 = 3_600_000_000_000;
 const TELL: Duration = Duration::from_millis(200);
 
 /// A run about to start.
-pub struct Crew {
+pub struct Workers {
     shared: Shared,
     total_ops: u64,
 }
@@ -32,7 +32,7 @@ pub struct Crew {
 /// Holds the state that all tasks share.
 pub struct Shared {
     workload: Mutex<Box<dyn Workload>>,
-    pub desk: Desk,
+    pub mapped: Mapped,
     pub layout: Layout,
     ops: AtomicU64,
     accesses: AtomicU64,
@@ -62,7 +62,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Crew {
+impl Workers {
     pub fn new(
         machine: &MachineSpec,
         config: Config,
@@ -81,7 +81,7 @@ impl Crew {
         let working = layout.tasks.iter().filter(|task| !task.background).count();
         let total_ops = workload.total_ops().unwrap_or(u64::MAX).max(1);
         let shared = Shared {
-            desk: Desk::open(machine, config, &layout, folder)?,
+            mapped: Mapped::open(machine, config, &layout, folder)?,
             workload: Mutex::new(workload),
             layout,
             ops: AtomicU64::new(0),
@@ -187,7 +187,7 @@ impl Shared {
             at: self.start.elapsed().as_nanos() as u64,
             ops: self.ops(),
             accesses: self.accesses.load(Ordering::Relaxed),
-            snapshot: self.desk.snapshot()?,
+            snapshot: self.mapped.snapshot()?,
         };
         locked(&self.record).phases.push(phase);
         Ok(())
@@ -195,7 +195,7 @@ impl Shared {
 
     fn into_outcome(self) -> Result<Found, String> {
         let virtual_ns = self.start.elapsed().as_nanos() as u64;
-        let snapshot = self.desk.snapshot()?;
+        let snapshot = self.mapped.snapshot()?;
         let (ops, accesses) = (self.ops(), self.accesses.load(Ordering::Relaxed));
         let record = self.record.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = record.failed {
