@@ -13,9 +13,11 @@
 //! ```
 
 pub mod ablation;
+pub mod answers;
 pub mod backend;
 pub mod capture;
 pub mod check;
+pub mod chosen;
 pub mod compare;
 pub mod counters;
 pub mod diverge;
@@ -41,6 +43,7 @@ pub mod start_cost;
 pub mod stats;
 pub mod store;
 pub mod sweep;
+pub mod task;
 pub mod trace_machine;
 pub mod typed;
 pub mod variant;
