@@ -183,8 +183,8 @@ impl Run {
     }
 }
 
-/// Reads the runs of files, or of what the program holds, that were measured on some versions (none:
-/// all) and have a word in their id; also the name of the first text.
+/// Reads the runs of files, or of what the program holds, that were measured on some versions
+/// (none: all) and have a word in their id; also the name of the first text.
 ///
 /// # Errors
 /// A file that cannot be read, a version that nothing was measured on, a word that no id has.
