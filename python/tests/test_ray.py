@@ -66,22 +66,23 @@ def busy_worker() -> Optional[int]:
     return None
 
 
+def kill_one(killed: list[int]) -> None:
+    """Kills a worker in the middle of a run, within some twenty seconds."""
+    for _ in range(2000):
+        pid = busy_worker()
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+            return
+        time.sleep(0.01)
+
+
 def test_a_run_whose_worker_is_killed_is_made_again(
     two_workers: None, plan: Path, tmp_path: Path
 ) -> None:
     axes = {"workload.operations": [300_000, 300_001], "workload.tasks": [1, 2]}
     killed: list[int] = []
-
-    def kill_one() -> None:
-        for _ in range(2000):
-            pid = busy_worker()
-            if pid is not None:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-                return
-            time.sleep(0.005)
-
-    thread = threading.Thread(target=kill_one)
+    thread = threading.Thread(target=kill_one, args=[killed])
     thread.start()
     mglru.sweep(plan, set=axes, seeds=1, out=tmp_path / "there", ray="auto")
     thread.join()
@@ -113,23 +114,29 @@ def test_what_a_run_refuses_comes_back_as_its_line(two_workers: None, tmp_path: 
         list(ray_driver.execute(sweep.tasks()))
 
 
-def test_the_program_sweeps_on_ray(plan: Path, tmp_path: Path) -> None:
+def test_the_program_sweeps_on_ray_though_a_worker_is_killed(plan: Path, tmp_path: Path) -> None:
     program = os.environ.get("MGLRU") or shutil.which("mglru")
     if program is None:
         pytest.skip("needs the program (MGLRU)")
     ray.shutdown()
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    for out, more in [("here", []), ("there", ["--ray", "auto"])]:
-        command = [program, "sweep", str(plan), "--out", str(tmp_path / out), *more]
-        ran = subprocess.run(
-            command, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    def sweep(*more: str) -> subprocess.CompletedProcess[str]:
+        axes = ["--set", "workload.operations=200000,200001,200002", "--out", str(tmp_path / more[0])]
+        command = [program, "sweep", str(plan), *axes, *more[1:]]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=120
         )
-        assert ran.returncode == 0, ran.stderr
+
+    assert sweep("here").returncode == 0
+    killed: list[int] = []
+    thread = threading.Thread(target=kill_one, args=[killed])
+    thread.start()
+    there = sweep("there", "--ray", "auto")
+    thread.join()
+    assert there.returncode == 0, there.stderr
+    assert len(killed) == 1
     assert records(tmp_path / "there") == records(tmp_path / "here")
-    command = [program, "sweep", str(plan), "--ray", "127.0.0.1:1", "--seeds", "3"]
-    ran = subprocess.run(
-        command, env={**os.environ, "PATH": path}, cwd=tmp_path, capture_output=True, text=True,
-        check=False, timeout=60,
-    )
+    refused = sweep("none", "--ray", "127.0.0.1:1")
     told = "mglru: error: ray: 127.0.0.1:1: Connection refused\n"
-    assert (ran.returncode, ran.stderr) == (2, told)
+    assert (refused.returncode, refused.stderr) == (2, told)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import socket
 import sys
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, TextIO
 
 from . import _mglru
 
@@ -121,14 +122,22 @@ def main(args: list[str]) -> int:
     parser.add_argument("--retries", type=int, default=3, help="starts of a run that is lost")
     given = parser.parse_args(args)
     tasks = (line for line in sys.stdin if line.strip())
-    try:
-        for record in execute(tasks, address=given.address, retries=given.retries):
-            sys.stdout.write(record)
-            sys.stdout.flush()
-    except _mglru.Error as error:
-        print(json.dumps({"error": str(error)}), flush=True)
-        return 2
+    with _alone() as out:
+        try:
+            for record in execute(tasks, address=given.address, retries=given.retries):
+                out.write(record)
+                out.flush()
+        except _mglru.Error as error:
+            out.write(json.dumps({"error": str(error)}) + "\n")
+            return 2
     return 0
+
+
+def _alone() -> TextIO:
+    """Standard output for records alone: what Ray prints there goes to standard error."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return out
 
 
 if __name__ == "__main__":
