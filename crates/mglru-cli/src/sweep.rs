@@ -115,12 +115,15 @@ pub(super) fn run(args: &Args) -> Answer {
     if let Some(file) = &args.tasks {
         return tasks(&experiment, &dir, file);
     }
-    if let Some(command) = args.command() {
+    let command = args.command();
+    if let Some(command) = &command {
         let (mut store, found) = Store::open(&dir, &experiment)?;
         run::tell(&found);
-        answers::run_all(&experiment, &mut store, &command, &Progress::on_terminal())?;
+        answers::run_all(&experiment, &mut store, command, &Progress::on_terminal())?;
     }
-    run::execute(&asked, &args.output)
+    let mut output = args.output.clone();
+    output.quiet = command.is_some();
+    run::execute(&asked, &output)
 }
 
 impl Args {

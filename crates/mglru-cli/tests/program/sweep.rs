@@ -47,7 +47,8 @@ fn a_command_that_makes_runs_gives_the_same_folder_as_this_process() {
     let here = desk.out(&with(&["--out", "here"]), 0);
     let command = format!("{} sweep --task -", env!("CARGO_BIN_EXE_mglru"));
     let there = desk.run(&with(&["--out", "there", "--through", &command]));
-    assert_eq!(there.status.code(), Some(0), "{}", String::from_utf8_lossy(&there.stderr));
+    let error = String::from_utf8_lossy(&there.stderr);
+    assert_eq!((there.status.code(), &*error), (Some(0), ""));
     assert_eq!(records(&desk, "there"), records(&desk, "here"));
     let said = String::from_utf8_lossy(&there.stdout).replace("records: there", "records: here");
     assert_eq!(said, here);
