@@ -67,8 +67,8 @@ def busy_worker() -> Optional[int]:
 
 
 def kill_one(killed: list[int]) -> None:
-    """Kills a worker in the middle of a run, within some twenty seconds."""
-    for _ in range(2000):
+    """Kills a worker in the middle of a run, within a minute."""
+    for _ in range(6000):
         pid = busy_worker()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
