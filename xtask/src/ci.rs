@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::booted;
 use crate::determinism;
 use crate::mutants;
+use crate::python;
 use crate::tally::{Reader, Tally};
 use crate::tidy;
 
@@ -16,9 +17,9 @@ use crate::tidy;
 pub enum Depth {
     /// Formatting, lints, tidy, unit tests.
     Quick,
-    /// Also integration and documentation tests, the documentation itself, heaps on a booted
-    /// kernel, whether equal runs give equal bytes, and whether a test fails for each rule broken
-    /// on purpose.
+    /// Also integration and documentation tests, the documentation itself, the Python package,
+    /// heaps on a booted kernel, whether equal runs give equal bytes, and whether a test fails for
+    /// each rule broken on purpose.
     Full,
 }
 
@@ -43,9 +44,12 @@ pub fn run(root: &Path, depth: Depth) -> ExitCode {
         let doctor = ["run", "--quiet", "-p", "mglru-cli", "--", "doctor", "--install", "--quick"];
         cargo(root, &doctor, &[]);
     }
-    let (passed, tally) = test(root, depth);
+    let (passed, mut tally) = test(root, depth);
     step("test", passed);
     if depth == Depth::Full {
+        let (passed, of_python) = python::run(root);
+        step("python", passed);
+        tally = tally.and(of_python);
         step("booted", booted::run(root));
         step("determinism", determinism::run(root));
         // The pager's take ten minutes: `cargo xtask mutants mglru-pager`.

@@ -1,5 +1,5 @@
-//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants`, `booted`, `keys`,
-//! `deb` and `tidy`.
+//! Project automation: `cargo xtask ci [quick|full]`, `determinism`, `mutants`, `booted`, `python`,
+//! `keys`, `deb` and `tidy`.
 
 mod booted;
 mod ci;
@@ -7,6 +7,7 @@ mod deb;
 mod determinism;
 mod keys;
 mod mutants;
+mod python;
 mod tally;
 mod tidy;
 
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask ci [quick|full] | determinism | mutants [CRATE] | \
-    booted | keys | deb | tidy";
+    booted | python | keys | deb | tidy";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         ["ci", "quick"] => ci::run(&root(), ci::Depth::Quick),
         ["determinism"] => status(determinism::run(&root())),
         ["booted"] => status(booted::run(&root())),
+        ["python"] => status(python::run(&root()).0),
         ["mutants"] => status(mutants::passes(&root(), "")),
         ["mutants", name] => status(mutants::passes(&root(), name)),
         ["keys"] => status(keys::write(&root())),

@@ -11,6 +11,17 @@ pub struct Tally {
     pub skipped: u64,
 }
 
+impl Tally {
+    /// The sums of both.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            passed: self.passed + other.passed,
+            failed: self.failed + other.failed,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+}
+
 /// Reads the output of test binaries run with `--show-output`.
 #[derive(Debug, Default)]
 pub struct Reader {

@@ -4,7 +4,7 @@ use super::run::{self, Output};
 use super::{Answer, Asked, Format};
 use mglru_error::Error;
 use mglru_lab::ablation::mechanisms::{self, Mechanisms};
-use mglru_lab::ablation::{self, Ablation, Mode};
+use mglru_lab::ablation::{self, Ablation, Mode, Span};
 use mglru_lab::render;
 
 const EXAMPLES: &str = "\
@@ -19,9 +19,6 @@ Examples:
 Each row is a prediction for a patch: the figure with the patch over the figure without it, with its
 95 % interval. Patches that a patch needs are put in before it; those that need it are left out with
 it, and such a comparison is shown but does not count.";
-
-/// The plan on which two releases are compared that are named without one.
-const OF_RELEASES: &str = "read-scan";
 
 /// Arguments of `mglru ablate`.
 #[derive(clap::Args)]
@@ -54,7 +51,8 @@ pub(super) fn run(args: &Args) -> Answer {
     if args.mechanisms {
         return mechanisms(args);
     }
-    let Span { plan, from, to } = span(args)?;
+    let ends = (args.from.as_deref(), args.to.as_deref());
+    let Span { plan, from, to } = Span::read(&args.asked.plan, ends)?;
     let all = [Mode::Cumulative, Mode::OneIn, Mode::LeaveOneOut, Mode::Versions];
     let modes = if args.modes.is_empty() { &all[..] } else { &args.modes };
     let arms = ablation::arms(modes, &from, &to);
@@ -88,29 +86,6 @@ fn mechanisms(args: &Args) -> Answer {
         Format::Table => format!("{}records: {}\n", render::mechanisms(&found()), dir.display()),
     };
     Ok((text, 0))
-}
-
-/// Holds the comparison and its plan.
-#[derive(Debug, PartialEq)]
-struct Span {
-    plan: String,
-    from: String,
-    to: String,
-}
-
-/// Reads `FROM..TO` in place of a plan, or a plan and `--from` and `--to`.
-fn span(args: &Args) -> Result<Span, Error> {
-    let plan = &args.asked.plan;
-    let ends = plan.split_once("..").filter(|(from, to)| !from.is_empty() && !to.is_empty());
-    let Some((from, to)) = ends.filter(|_| !plan.contains('/')) else {
-        let or = |given: &Option<String>, default: &str| given.as_deref().unwrap_or(default).into();
-        let (from, to) = (or(&args.from, "before"), or(&args.to, "after"));
-        return Ok(Span { plan: plan.clone(), from, to });
-    };
-    if args.from.is_some() || args.to.is_some() {
-        return Err(Error::Request(format!("{plan}: names both ends, --from or --to is one more")));
-    }
-    Ok(Span { plan: OF_RELEASES.to_string(), from: from.to_string(), to: to.to_string() })
 }
 
 fn refuse(args: &Args) -> Result<(), Error> {

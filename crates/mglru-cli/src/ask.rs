@@ -3,9 +3,9 @@
 use clap::ValueEnum;
 
 use super::booted::Booted;
-use super::chosen::Chosen;
 use mglru_error::Error;
 use mglru_lab::backend::{self, Backend};
+use mglru_lab::chosen::Chosen;
 use mglru_lab::dotted::Assignment;
 use mglru_lab::fit::Notes;
 use mglru_lab::plan::{MAX_SEEDS, Plan};

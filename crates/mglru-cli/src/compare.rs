@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use super::Answer;
 use mglru_error::Error;
 use mglru_lab::capture::{self, Side};
-use mglru_lab::compare::{self, Comparison, Table};
-use mglru_lab::judge;
-use mglru_lab::record::Record;
+use mglru_lab::compare::{self, Comparison};
 use mglru_lab::render;
 use mglru_lab::store;
 
@@ -88,54 +86,11 @@ fn of_records(args: &Args) -> Result<Vec<Comparison>, Error> {
         true => compare::every_metric(&b),
         false => args.metrics.clone(),
     };
-    let found = comparisons(&a, &b, &metrics);
+    let found = compare::namesakes(&a, &b, &metrics);
     if found.is_empty() {
         let (a, b) = (args.a.display(), args.b.display());
         let problem = format!("{a} and {b} share no variant, seed and metric");
         return Err(Error::Request(problem));
     }
     Ok(found)
-}
-
-/// Each variant with its namesake; two lone variants with each other.
-fn comparisons(a: &[Record], b: &[Record], metrics: &[String]) -> Vec<Comparison> {
-    let (left, right) = (Table::new(a), Table::new(b));
-    let lone = left.variants().len() == 1 && right.variants().len() == 1;
-    let mut found = Vec::new();
-    for point in left.points() {
-        for base in left.variants() {
-            let variant = if lone { &right.variants()[0] } else { base };
-            let cells = (left.cell(base, point), right.cell(variant, point));
-            if cells.0.is_empty() || cells.1.is_empty() {
-                continue;
-            }
-            found.extend(metrics.iter().filter_map(|m| Comparison::new(m, cells.0, cells.1)));
-        }
-    }
-    for c in &mut found {
-        c.verdict = judge::unexpected(c);
-        c.base = format!("A {}", c.base);
-        c.variant = format!("B {}", c.variant);
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use mglru_lab::record::example;
-
-    fn names(a: &[Record], b: &[Record]) -> Vec<String> {
-        let found = comparisons(a, b, &["ops_per_s".to_string()]);
-        found.into_iter().map(|c| format!("{} {}", c.base, c.variant)).collect()
-    }
-
-    #[test]
-    fn namesakes_are_compared_and_lone_variants_with_each_other() {
-        let before = example("before", 1, 1.0);
-        let after = example("after", 1, 1.0);
-        let both = [before.clone(), after.clone()];
-        assert_eq!(names(&both, &both), ["A before B before", "A after B after"]);
-        assert_eq!(names(&[before], &[after]), ["A before B after"]);
-    }
 }

@@ -6,7 +6,6 @@ mod ask;
 mod booted;
 mod capture;
 mod check;
-mod chosen;
 mod compare;
 mod control;
 mod ctl;
@@ -24,6 +23,7 @@ mod run;
 mod run_all;
 mod show;
 mod start_cost;
+mod sweep;
 mod top;
 mod trace;
 mod until;
@@ -68,6 +68,8 @@ struct Cli {
 enum Command {
     /// Run every variant and seed of a plan and compare them
     Run(run::Args),
+    /// Run a sweep, here, by another command or on a Ray cluster; make one of its runs
+    Sweep(sweep::Args),
     /// Judge a plan's bounds on a booted kernel: a test for git bisect run
     Check(check::Args),
     /// Flip one switch at a time: which patch does what
@@ -143,6 +145,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn answer(command: Command) -> Answer {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Ablate(args) => ablate::run(&args),
         Command::List(args) => list::run(&args),

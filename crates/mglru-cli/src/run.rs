@@ -65,7 +65,7 @@ pub(super) struct Args {
 }
 
 /// How to run and where results go.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Output {
     /// Runs at a time [default: one per CPU in the simulated machine, else one]
     #[arg(
@@ -84,6 +84,9 @@ pub(super) struct Output {
     /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Says nothing of records that are there: this command has put them there.
+    #[arg(skip)]
+    pub(super) quiet: bool,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
@@ -152,7 +155,9 @@ pub(super) fn report(
     output: &Output,
 ) -> Result<Report, Error> {
     let (mut store, found) = Store::open(dir, experiment)?;
-    tell(&found);
+    if !output.quiet {
+        tell(&found);
+    }
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
     let jobs = output.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;

@@ -182,7 +182,8 @@ pub fn prepare(all: Vec<Measured>) -> Prepared {
     let (name, default_jobs) = (backend.name(), backend.default_jobs());
     let notes = Notes::default();
     let plan = plan(&runs);
-    let experiment = Experiment { plan, backend: name, default_jobs, hash, runs, notes };
+    let given = Vec::new();
+    let experiment = Experiment { plan, backend: name, default_jobs, hash, runs, notes, given };
     Prepared { experiment, jobs, left_out }
 }
 
@@ -207,7 +208,8 @@ fn ready(measured: &Measured) -> Result<(Variant, Arc<dyn Job>, String), String>
 
 fn run_spec(measured: &Measured, id: String, variant: Variant, job: Arc<dyn Job>) -> RunSpec {
     let (variant, point) = (Arc::new(variant), measured.point().into());
-    RunSpec { id, variant, seed: measured.seed, point, job }
+    let values = Arc::from([]);
+    RunSpec { id, variant, seed: measured.seed, point, values, job }
 }
 
 /// The experiment's plan: all it needs is a name, and variants; it must have one even of no run.

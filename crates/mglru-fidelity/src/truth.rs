@@ -1,12 +1,13 @@
 //! Reads measurements of a real kernel: one run a line of JSON.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use mglru_sim::spec::FileSystem;
 use serde::Deserialize;
 
-use super::texts::Text;
+use super::texts::{self, Text};
 use mglru_error::Error;
 use mglru_lab::backend::kernel::version;
 
@@ -179,6 +180,35 @@ impl Run {
             }
             None => Ok(()),
         }
+    }
+}
+
+/// Reads the runs of files, or of what the program holds, that were measured on some versions
+/// (none: all) and have a word in their id; also the name of the first text.
+///
+/// # Errors
+/// A file that cannot be read, a version that nothing was measured on, a word that no id has.
+pub fn chosen(
+    files: &[PathBuf],
+    versions: &[String],
+    only: &str,
+) -> Result<(String, Vec<Run>), Error> {
+    let texts = texts::of(files)?;
+    let mut runs = load(&texts)?;
+    for wanted in versions {
+        let known = runs.iter().any(|run| version::is_of(run.version(), wanted));
+        known.then_some(()).ok_or_else(|| {
+            let known = version::listed(runs.iter().map(Run::version));
+            let none = format!("--version {wanted}: no run was measured on it; known: {known}");
+            Error::Request(none)
+        })?;
+    }
+    let any = |run: &Run| versions.iter().any(|v| version::is_of(run.version(), v));
+    runs.retain(|run| versions.is_empty() || any(run));
+    runs.retain(|run| run.id.contains(only));
+    match runs.is_empty() {
+        true => Err(Error::Request(format!("--only {only}: no run's id has it"))),
+        false => Ok((texts[0].name.clone(), runs)),
     }
 }
 

@@ -8,12 +8,14 @@ mod effect;
 mod graph;
 pub mod mechanisms;
 mod predictions;
+mod span;
 
 use serde::Serialize;
 
 pub use effect::{Effect, Finding};
 pub use graph::{dependents, needed};
 pub use predictions::{ALL_COUNTERS, Expected, PREDICTIONS, Prediction};
+pub use span::Span;
 
 use crate::compare::Table;
 use crate::plan::Plan;

@@ -179,6 +179,29 @@ pub fn pairs(metric: &str, base: &[&Record], variant: &[&Record]) -> Vec<(f64, f
     base.iter().filter_map(partner).collect()
 }
 
+/// Compares each variant with its namesake in other records; two lone variants with each other.
+pub fn namesakes(a: &[Record], b: &[Record], metrics: &[String]) -> Vec<Comparison> {
+    let (left, right) = (Table::new(a), Table::new(b));
+    let lone = left.variants().len() == 1 && right.variants().len() == 1;
+    let mut found = Vec::new();
+    for point in left.points() {
+        for base in left.variants() {
+            let variant = if lone { &right.variants()[0] } else { base };
+            let cells = (left.cell(base, point), right.cell(variant, point));
+            if cells.0.is_empty() || cells.1.is_empty() {
+                continue;
+            }
+            found.extend(metrics.iter().filter_map(|m| Comparison::new(m, cells.0, cells.1)));
+        }
+    }
+    for c in &mut found {
+        c.verdict = judge::unexpected(c);
+        c.base = format!("A {}", c.base);
+        c.variant = format!("B {}", c.variant);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +233,19 @@ mod tests {
         let records = [example("before", 1, 10.0), example("after", 1, 10.0)];
         let c = Table::new(&records).compare("zero", "before", "after", "").unwrap();
         assert_eq!((c.base_mean, c.ratio, c.ci95, c.n), (0.0, None, None, 1));
+    }
+
+    fn sides(a: &[Record], b: &[Record]) -> Vec<String> {
+        let found = namesakes(a, b, &["ops_per_s".to_string()]);
+        found.into_iter().map(|c| format!("{} {}", c.base, c.variant)).collect()
+    }
+
+    #[test]
+    fn namesakes_are_compared_and_lone_variants_with_each_other() {
+        let before = example("before", 1, 1.0);
+        let after = example("after", 1, 1.0);
+        let both = [before.clone(), after.clone()];
+        assert_eq!(sides(&both, &both), ["A before B before", "A after B after"]);
+        assert_eq!(sides(&[before], &[after]), ["A before B after"]);
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use mglru_error::KeyError;
 
 /// One `--set KEY=VALUE`. The value is TOML where it parses as such, else a plain string.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Dotted key.
     pub key: String,

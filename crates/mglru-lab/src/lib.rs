@@ -14,9 +14,11 @@
 
 pub mod ablation;
 pub mod advise;
+pub mod answers;
 pub mod backend;
 pub mod capture;
 pub mod check;
+pub mod chosen;
 pub mod compare;
 pub mod counters;
 pub mod diverge;
@@ -42,6 +44,7 @@ pub mod start_cost;
 pub mod stats;
 pub mod store;
 pub mod sweep;
+pub mod task;
 pub mod trace_machine;
 pub mod typed;
 pub mod variant;

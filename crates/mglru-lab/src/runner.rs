@@ -2,8 +2,10 @@
 //! and send results to this thread, which alone writes; no run can see another.
 
 use std::io::IsTerminal;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
@@ -24,26 +26,47 @@ enum Message {
     Done { run: usize, result: Box<Result<Outcome, Failure>>, wall_s: f64 },
 }
 
-/// A bar on stderr, shown only on a terminal.
+/// Set by whoever wants runs to end before their time.
+pub type Stop = Arc<AtomicBool>;
+
+/// Unwinds a run that is to end.
+struct Stopped;
+
+/// A bar on stderr, shown only on a terminal; and a way to stop.
 pub struct Progress {
     bar: ProgressBar,
+    stop: Option<Stop>,
 }
 
 impl Progress {
     /// Shown when stderr is a terminal.
     pub fn on_terminal() -> Self {
         match std::io::stderr().is_terminal() {
-            true => Self { bar: ProgressBar::new(0) },
+            true => Self { bar: ProgressBar::new(0), stop: None },
             false => Self::hidden(),
         }
     }
 
     /// Never shown.
     pub fn hidden() -> Self {
-        Self { bar: ProgressBar::hidden() }
+        Self { bar: ProgressBar::hidden(), stop: None }
     }
 
-    fn start(&self, runs: usize) {
+    /// Never shown; runs unwind when `stop` is set, so that panics of the build must.
+    pub fn stoppable(stop: &Stop) -> Self {
+        Self { stop: Some(stop.clone()), ..Self::hidden() }
+    }
+
+    /// Counts a run that was made elsewhere.
+    pub(crate) fn one_more(&self) {
+        self.bar.inc(STEPS);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    pub(crate) fn start(&self, runs: usize) {
         let style = ProgressStyle::with_template("{wide_bar} {percent}% {msg}, {eta} left");
         self.bar.set_style(style.expect("the template is fixed"));
         self.bar.set_length(runs as u64 * STEPS);
@@ -63,7 +86,7 @@ pub fn run_all(
     let runs = store.missing(experiment);
     progress.start(runs.len());
     let result = run_missing(experiment, store, &runs, jobs, progress);
-    progress.bar.finish_and_clear();
+    progress.finish();
     result?;
     store.finish(experiment)
 }
@@ -81,7 +104,7 @@ fn run_missing(
         let (sender, receiver) = channel();
         for _ in 0..jobs.clamp(1, runs.len().max(1)) {
             let sender = sender.clone();
-            scope.spawn(|| work(runs, &next, &files, sender));
+            scope.spawn(|| work(runs, &next, &files, progress.stop.as_ref(), sender));
         }
         drop(sender);
         let mut steps = vec![0; runs.len()];
@@ -111,25 +134,54 @@ fn advance(bar: &ProgressBar, have: &mut u64, now: u64) {
     *have = now.max(*have);
 }
 
-fn work(runs: &[RunSpec], next: &AtomicUsize, files: &Path, sender: Sender<Message>) {
+fn work(
+    runs: &[RunSpec],
+    next: &AtomicUsize,
+    files: &Path,
+    stop: Option<&Stop>,
+    sender: Sender<Message>,
+) {
     loop {
         let run = next.fetch_add(1, Ordering::Relaxed);
         let Some(spec) = runs.get(run) else { return };
         let start = Instant::now();
         let shown = AtomicU64::new(0);
         let report = |share: f64| {
+            heed(stop);
             let steps = (share.clamp(0.0, 1.0) * STEPS as f64) as u64;
             if shown.fetch_max(steps, Ordering::Relaxed) < steps {
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let result = Box::new(spec.job.run_keeping(spec.seed, &report, &files.join(&spec.id)));
+        let made = || spec.job.run_keeping(spec.seed, &report, &files.join(&spec.id));
+        let result = Box::new(stopped_or(stop, made));
         let wall_s = start.elapsed().as_secs_f64();
         // The receiver is gone only after an error, which it has reported.
         if sender.send(Message::Done { run, result, wall_s }).is_err() {
             return;
         }
     }
+}
+
+/// Unwinds out of a run if it is to stop.
+fn heed(stop: Option<&Stop>) {
+    if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        panic::resume_unwind(Box::new(Stopped));
+    }
+}
+
+/// What a run comes to that can be stopped; panics of its own go on.
+fn stopped_or<T>(
+    stop: Option<&Stop>,
+    run: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if stop.is_none() {
+        return run();
+    }
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|cause| match cause.is::<Stopped>() {
+        true => Err(Failure::Input("stopped".to_string())),
+        false => panic::resume_unwind(cause),
+    })
 }
 
 fn keep(
@@ -139,14 +191,33 @@ fn keep(
     result: Result<Outcome, Failure>,
     wall_s: f64,
 ) -> Result<(), Error> {
+    store.push(judged(experiment, run, result)?)?;
+    store.push_timing(run, wall_s)
+}
+
+/// The record of a run, or its failure with the run's name.
+fn judged(
+    experiment: &Experiment,
+    run: &RunSpec,
+    result: Result<Outcome, Failure>,
+) -> Result<Record, Error> {
     let at = |why: String| format!("{}: {}: {why}", experiment.plan.file, run.title());
     let record = result.and_then(|outcome| Ok(experiment.record(run, outcome)?));
-    let record = record.map_err(|failure| match failure.reworded(at) {
+    record.map_err(|failure| match failure.reworded(at) {
         Failure::Input(why) => Error::Request(why),
         Failure::Machine(why) => Error::Machine(why),
-    })?;
-    store.push(record)?;
-    store.push_timing(run, wall_s)
+    })
+}
+
+/// Makes an experiment's first run and keeps no files of it.
+///
+/// # Errors
+/// As that run fails, or that it was stopped.
+pub(crate) fn alone(experiment: &Experiment, stop: Option<&Stop>) -> Result<Record, Error> {
+    let run = &experiment.runs[0];
+    let made = || run.job.run(run.seed, &|_| heed(stop)).map_err(Failure::from);
+    let result = stopped_or(stop, made);
+    judged(experiment, run, result)
 }
 
 #[cfg(test)]
@@ -166,5 +237,22 @@ mod tests {
         let (mut store, _) = Store::open(dir.path(), &experiment).unwrap();
         let error = run_all(&experiment, &mut store, 1, &Progress::hidden()).unwrap_err();
         assert_eq!(error.to_string(), "t.toml: before seed 1: no trace");
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_ends_at_its_next_report() {
+        let text = "name=\"t\"\ntitle=\"t\"\nbackend=\"mock\"\nvariants=[\"before\"]\nseeds=2\n\
+                    [workload]\nkind=\"mock\"\nops=1\nops_per_s=1.0";
+        let plan = Plan::parse("t.toml", text, &[]).unwrap();
+        let experiment = Experiment::new(plan, &Selection::default(), &Mock).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (mut store, _) = Store::open(dir.path(), &experiment).unwrap();
+        let stop = Stop::default();
+        stop.store(true, Ordering::Relaxed);
+        let error = run_all(&experiment, &mut store, 2, &Progress::stoppable(&stop)).unwrap_err();
+        assert!(error.to_string().ends_with(": stopped"), "{error}");
+        assert_eq!(store.missing(&experiment).len(), 2);
+        stop.store(false, Ordering::Relaxed);
+        run_all(&experiment, &mut store, 2, &Progress::stoppable(&stop)).unwrap();
     }
 }

@@ -51,6 +51,8 @@ pub struct Experiment {
     pub runs: Vec<RunSpec>,
     /// Variants of the plan that do not run as they stand.
     pub notes: Notes,
+    /// Variants that stand in place of the plan's; empty: its own.
+    pub given: Vec<Variant>,
 }
 
 /// One run, valid by construction.
@@ -64,6 +66,8 @@ pub struct RunSpec {
     pub seed: u64,
     /// Name of the sweep point, empty without a sweep.
     pub point: Arc<str>,
+    /// Values of the sweep's axes there.
+    pub values: Arc<[Assignment]>,
     /// What the backend readied.
     pub job: Arc<dyn Job>,
 }
@@ -79,18 +83,50 @@ impl Experiment {
         backend: &'static dyn Backend,
     ) -> Result<Self, Error> {
         let file = plan.file.clone();
-        plan = plan.on(backend.name());
-        plan.scale = selection.scale.unwrap_or(plan.scale);
-        if !selection.given.is_empty() {
-            plan.variants.clone_from(&selection.given);
-            plan.base.clone_from(&plan.variants[0].name);
-        }
-        let hash = hash(&plan, backend.name()).map_err(|e| e.in_file(&file))?;
+        let hash = settle(&mut plan, selection, backend)?;
         select(&mut plan, selection)?;
         let runs = runs(&plan, &hash, backend).map_err(|e| e.in_file(&file))?;
-        let default_jobs = backend.default_jobs();
-        let notes = selection.notes.clone();
-        Ok(Self { plan, backend: backend.name(), default_jobs, hash, runs, notes })
+        Ok(Self::of(plan, selection, backend, hash, runs))
+    }
+
+    /// Resolves a single run of a plan, by its variant, its seed and the values of its axes.
+    ///
+    /// # Errors
+    /// Names the file and key that the run cannot honour.
+    pub fn single(
+        mut plan: Plan,
+        selection: &Selection,
+        backend: &'static dyn Backend,
+        (variant, seed, values): (&Variant, u64, &[Assignment]),
+    ) -> Result<Self, Error> {
+        let file = plan.file.clone();
+        let hash = settle(&mut plan, selection, backend)?;
+        plan.variants = vec![variant.clone()];
+        plan.seeds = vec![seed];
+        let runs = match sweep::at(&plan.sections, values.to_vec()) {
+            Some(point) => runs_at(&plan, &hash, backend, vec![point]),
+            None => Err(KeyError::key("point", "the plan has no such key")),
+        };
+        let runs = runs.map_err(|e| e.in_file(&file))?;
+        Ok(Self::of(plan, selection, backend, hash, runs))
+    }
+
+    fn of(
+        plan: Plan,
+        selection: &Selection,
+        backend: &'static dyn Backend,
+        hash: String,
+        runs: Vec<RunSpec>,
+    ) -> Self {
+        Self {
+            plan,
+            backend: backend.name(),
+            default_jobs: backend.default_jobs(),
+            hash,
+            runs,
+            notes: selection.notes.clone(),
+            given: selection.given.clone(),
+        }
     }
 
     /// The variants that a selection of the plan runs.
@@ -144,6 +180,17 @@ impl RunSpec {
             if self.point.is_empty() { String::new() } else { format!(" ({})", self.point) };
         format!("{} seed {}{point}", self.variant.name, self.seed)
     }
+}
+
+/// The plan as it is on the backend, at the scale and with the variants asked for; its hash.
+fn settle(plan: &mut Plan, selection: &Selection, backend: &dyn Backend) -> Result<String, Error> {
+    *plan = plan.clone().on(backend.name());
+    plan.scale = selection.scale.unwrap_or(plan.scale);
+    if !selection.given.is_empty() {
+        plan.variants.clone_from(&selection.given);
+        plan.base.clone_from(&plan.variants[0].name);
+    }
+    hash(plan, backend.name()).map_err(|e| e.in_file(&plan.file))
 }
 
 /// Seeds and selected variants are left out: more of either extends the same experiment.
@@ -256,21 +303,34 @@ fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, 
     let first = &plan.variants[0];
     let accepts = |table: &Table| backend.prepare(&resolve(table, plan)?, first).map(|_| ());
     let points = sweep::expand(&plan.sections, &accepts)?;
-    let points: Vec<(Arc<str>, Table)> =
-        points.into_iter().map(|point| (Arc::from(point.name.as_str()), point.sections)).collect();
+    runs_at(plan, hash, backend, points)
+}
+
+fn runs_at(
+    plan: &Plan,
+    hash: &str,
+    backend: &dyn Backend,
+    points: Vec<sweep::Point>,
+) -> Result<Vec<RunSpec>, KeyError> {
+    let named = |point: sweep::Point| {
+        let (name, values) = (Arc::from(point.name.as_str()), Arc::from(point.values));
+        (name, values, point.sections)
+    };
+    let points: Vec<(Arc<str>, Arc<[Assignment]>, Table)> = points.into_iter().map(named).collect();
     let mut runs = Vec::new();
     for variant in plan.variants.iter().cloned().map(Arc::new) {
         let jobs: Vec<Arc<dyn Job>> = points
             .iter()
-            .map(|(_, table)| {
+            .map(|(_, _, table)| {
                 backend.prepare(&resolve(&changed(table, &variant)?, plan)?, &variant)
             })
             .collect::<Result<_, _>>()?;
         for &seed in &plan.seeds {
-            for ((point, _), job) in points.iter().zip(&jobs) {
+            for ((point, values, _), job) in points.iter().zip(&jobs) {
                 let id = run_id(hash, &variant.name, seed, point);
-                let (variant, point, job) = (variant.clone(), point.clone(), job.clone());
-                runs.push(RunSpec { id, variant, seed, point, job });
+                let (variant, job) = (variant.clone(), job.clone());
+                let (point, values) = (point.clone(), values.clone());
+                runs.push(RunSpec { id, variant, seed, point, values, job });
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use toml::{Table, Value};
 
-use crate::dotted;
+use crate::dotted::{self, Assignment};
 use mglru_error::KeyError;
 
 /// Most points a plan may expand to.
@@ -23,6 +23,8 @@ pub struct Point {
     pub name: String,
     /// The sections with single values.
     pub sections: Table,
+    /// Value of each axis, in the order of the name.
+    pub values: Vec<Assignment>,
 }
 
 #[derive(Clone, Debug)]
@@ -110,17 +112,26 @@ fn most_telling(refusals: Vec<KeyError>, candidates: &[Axis]) -> KeyError {
 }
 
 fn point(sections: &Table, axes: &[Axis], index: usize) -> Point {
-    let mut sections = sections.clone();
     let mut left = index;
-    let mut names = Vec::new();
+    let mut values = Vec::new();
     for axis in axes.iter().rev() {
         let value = axis.values[left % axis.values.len()].clone();
         left /= axis.values.len();
-        names.push(format!("{}={}", axis.key, plain(&value)));
-        *dotted::get_mut(&mut sections, &axis.key).expect("axes come from leaves") = value;
+        values.push(Assignment { key: axis.key.clone(), value });
     }
-    names.reverse();
-    Point { name: names.join(", "), sections }
+    values.reverse();
+    at(sections, values).expect("axes come from leaves")
+}
+
+/// The point at which the axes have these values; nothing where one is no key of the sections.
+pub fn at(sections: &Table, values: Vec<Assignment>) -> Option<Point> {
+    let mut sections = sections.clone();
+    for set in &values {
+        *dotted::get_mut(&mut sections, &set.key)? = set.value.clone();
+    }
+    let names = values.iter().map(|set| format!("{}={}", set.key, plain(&set.value)));
+    let name = names.collect::<Vec<_>>().join(", ");
+    Some(Point { name, sections, values })
 }
 
 fn plain(value: &Value) -> String {

@@ -2,7 +2,7 @@
 //! keys of the plan (`with = { "workload.row_choice" = "uniform" }`).
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::dotted::{self, Assignment};
@@ -10,7 +10,7 @@ use crate::typed;
 use mglru_error::KeyError;
 
 /// A policy to run: a named base and the keys that differ from it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Name shown in tables and records.
     pub name: String,

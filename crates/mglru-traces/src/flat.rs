@@ -30,9 +30,42 @@ pub use policy::{Policy, UnknownPolicy};
 pub use random::Random;
 pub use s3fifo::S3Fifo;
 pub use sieve::Sieve;
-pub use stream::{Outcome, Run, replay_stream, replay_whole};
+pub use stream::{Outcome, Run, replay_caches, replay_stream, replay_whole};
 
-/// A cache of a fixed number of pages that decides by the past alone.
+/// A cache of a fixed number of pages that decides by the past alone. A policy of one's own is
+/// one, and is replayed beside the others:
+///
+/// ```
+/// use mglru_traces::flat::{Cache, Lru, replay_caches};
+/// use mglru_workload::trace::{TraceReader, View};
+///
+/// /// Keeps the first pages that come and no other.
+/// struct FirstCome {
+///     room: usize,
+///     pages: Vec<u32>,
+/// }
+///
+/// impl Cache for FirstCome {
+///     fn grow(&mut self, _: u32) {}
+///
+///     fn access(&mut self, page: u32) -> bool {
+///         let hit = self.pages.contains(&page);
+///         if !hit && self.pages.len() < self.room {
+///             self.pages.push(page);
+///         }
+///         hit
+///     }
+/// }
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("loop.txt");
+/// # std::fs::write(&path, "1\n2\n3\n".repeat(100))?;
+/// let trace = TraceReader::open(&path, None, View::Requests)?;
+/// let own = FirstCome { room: 2, pages: Vec::new() };
+/// let found = replay_caches(trace, vec![Box::new(own), Box::new(Lru::new(2))])?;
+/// assert_eq!(found.misses, [102, 300]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Cache: Send {
     /// Pages numbered below `unique` may be asked for from now on.
     fn grow(&mut self, unique: u32);

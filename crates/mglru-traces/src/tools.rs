@@ -16,7 +16,7 @@ use mglru_workload::trace::{
 use serde::{Deserialize, Serialize};
 
 pub use capacity::{BadCapacity, Capacity};
-pub use curve::{Curve, Knee, Point, curve};
+pub use curve::{Counting, Curve, Knee, Point, curve};
 pub use write::{Made, Output, Sink, anonymize, convert, import};
 
 use crate::flat::{Outcome, Policy, Run, replay_stream, replay_whole};

@@ -7,9 +7,7 @@ use clap::ValueEnum;
 use crate::Answer;
 use mglru_error::Error;
 use mglru_fidelity::report::Report;
-use mglru_fidelity::truth::Run;
-use mglru_fidelity::{page, replay, text, texts, truth};
-use mglru_lab::backend::kernel::version;
+use mglru_fidelity::{page, replay, text, truth};
 use mglru_lab::runner::{self, Progress};
 use mglru_lab::store::{self, Store};
 
@@ -40,7 +38,7 @@ pub(crate) struct Asked<'a> {
 
 /// Replays what is missing and compares.
 pub(crate) fn run(asked: &Asked, form: Form) -> Answer {
-    let (name, runs) = asked.runs()?;
+    let (name, runs) = truth::chosen(asked.truth, asked.versions, asked.only)?;
     let prepared = replay::prepare(replay::measured(runs));
     let experiment = &prepared.experiment;
     if experiment.runs.is_empty() {
@@ -61,27 +59,4 @@ pub(crate) fn run(asked: &Asked, form: Form) -> Answer {
         Form::Markdown => page::markdown(&report),
     };
     Ok((text, u8::from(report.is_wrong())))
-}
-
-impl Asked<'_> {
-    /// The runs that are asked for, and the name of the first text they are of.
-    fn runs(&self) -> Result<(String, Vec<Run>), Error> {
-        let texts = texts::of(self.truth)?;
-        let mut runs = truth::load(&texts)?;
-        for wanted in self.versions {
-            let known = runs.iter().any(|run| version::is_of(run.version(), wanted));
-            known.then_some(()).ok_or_else(|| {
-                let known = version::listed(runs.iter().map(Run::version));
-                let none = format!("--version {wanted}: no run was measured on it; known: {known}");
-                Error::Request(none)
-            })?;
-        }
-        let any = |run: &Run| self.versions.iter().any(|v| version::is_of(run.version(), v));
-        runs.retain(|run| self.versions.is_empty() || any(run));
-        runs.retain(|run| run.id.contains(self.only));
-        match runs.is_empty() {
-            true => Err(Error::Request(format!("--only {}: no run's id has it", self.only))),
-            false => Ok((texts[0].name.clone(), runs)),
-        }
-    }
 }

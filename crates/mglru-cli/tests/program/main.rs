@@ -20,6 +20,7 @@ mod profile;
 mod refusals;
 mod repeat;
 mod steer;
+mod sweep;
 mod teaching;
 mod trace_plan;
 mod trace_write;

@@ -40,10 +40,20 @@ pub struct Outcome {
 /// # Panics
 /// A run asks for an optimum: these need [`replay_whole`].
 pub fn replay_stream(reader: TraceReader, runs: &[Run]) -> Result<Outcome, TraceError> {
-    let mut caches: Vec<(Box<dyn Cache>, u64)> = runs
-        .iter()
-        .map(|run| (run.policy.cache(run.capacity, run.seed).expect("needs the future"), 0))
-        .collect();
+    let cache = |run: &Run| run.policy.cache(run.capacity, run.seed).expect("needs the future");
+    replay_caches(reader, runs.iter().map(cache).collect())
+}
+
+/// Replays a trace as a stream through caches of whatever kind, the caller's own among them.
+///
+/// # Errors
+/// The trace is truncated, corrupt, empty, or has too many distinct pages.
+pub fn replay_caches(
+    reader: TraceReader,
+    caches: Vec<Box<dyn Cache>>,
+) -> Result<Outcome, TraceError> {
+    let mut caches: Vec<(Box<dyn Cache>, u64)> =
+        caches.into_iter().map(|cache| (cache, 0)).collect();
     let mut reader = DenseReader::new(reader);
     let (mut block, mut next) = (Vec::new(), Vec::new());
     let mut requests = 0;

@@ -3,7 +3,7 @@
 use mglru_workload::trace::{DenseReader, TraceError, trace_name};
 use serde::{Deserialize, Serialize};
 
-use super::{ReplayRequest, ReplayResult};
+use super::{Capacity, ReplayRequest, ReplayResult};
 use crate::flat::{Distances, Sampled};
 
 /// Requests that are handed over at a time.
@@ -63,30 +63,53 @@ pub struct Knee {
 /// The trace is truncated, corrupt, empty or has too many pages.
 pub fn curve(request: &ReplayRequest, sample: Option<u64>) -> Result<Curve, TraceError> {
     let mut reader = DenseReader::new(request.open()?);
-    let mut counted = Counted::new(sample);
-    let (mut block, mut requests) = (Vec::new(), 0);
+    let mut counting = Counting::new(sample);
+    let mut block = Vec::new();
     while reader.read(BLOCK, &mut block)? {
-        requests += block.len() as u64;
-        block.iter().for_each(|&page| counted.access(page));
+        counting.add(&block);
     }
-    if requests == 0 {
+    if counting.requests == 0 {
         return Err(reader.no_requests());
     }
-    let unique = reader.unique();
-    let asked: Vec<u64> = request.sizes.iter().map(|size| size.pages(unique)).collect();
-    let mut sizes = [spread(u64::from(unique)), asked.clone()].concat();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let lru = sizes.iter().map(|&size| counted.point(size, requests)).collect();
-    Ok(Curve {
-        trace: trace_name(request.file.path()),
-        requests,
-        unique: u64::from(unique),
-        sampled: sample,
-        lru,
-        asked,
-        others: Vec::new(),
-    })
+    Ok(counting.curve(trace_name(request.file.path()), reader.unique(), &request.sizes))
+}
+
+/// A curve in the making, fed with requests for pages that are numbered densely.
+pub struct Counting {
+    counted: Counted,
+    sample: Option<u64>,
+    requests: u64,
+}
+
+impl Counting {
+    /// Starts to count all pages, or one in so many in each of eight samples.
+    pub fn new(sample: Option<u64>) -> Self {
+        Self { counted: Counted::new(sample), sample, requests: 0 }
+    }
+
+    /// Counts requests.
+    pub fn add(&mut self, pages: &[u32]) {
+        self.requests += pages.len() as u64;
+        pages.iter().for_each(|&page| self.counted.access(page));
+    }
+
+    /// Draws the curve of `unique` pages, with further sizes, after at least one request.
+    pub fn curve(&self, trace: String, unique: u32, sizes: &[Capacity]) -> Curve {
+        let asked: Vec<u64> = sizes.iter().map(|size| size.pages(unique)).collect();
+        let mut sizes = [spread(u64::from(unique)), asked.clone()].concat();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let requests = self.requests;
+        Curve {
+            trace,
+            requests,
+            unique: u64::from(unique),
+            sampled: self.sample,
+            lru: sizes.iter().map(|&size| self.counted.point(size, requests)).collect(),
+            asked,
+            others: Vec::new(),
+        }
+    }
 }
 
 enum Counted {

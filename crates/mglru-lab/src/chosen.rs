@@ -1,18 +1,18 @@
 //! Which variants run on which backend, when a plan is run on one it was not written for, or on
 //! several.
 
+use crate::backend::{self, Backend};
+use crate::fit::{Fit, Notes};
+use crate::plan::Plan;
+use crate::spec::{Experiment, Selection};
+use crate::variant::Variant;
 use mglru_error::Error;
-use mglru_lab::backend::{self, Backend};
-use mglru_lab::fit::{Fit, Notes};
-use mglru_lab::plan::Plan;
-use mglru_lab::spec::{Experiment, Selection};
-use mglru_lab::variant::Variant;
 
 /// Said of a plan's variants when `--kernel NAME=IMAGE` names what runs.
 const NAMED: &str = "the kernels named by --kernel run";
 
 /// The selection as it is on the backend by whose names variants go.
-pub(super) struct Chosen<'a> {
+pub struct Chosen<'a> {
     plan: &'a Plan,
     selection: Selection,
     named_by: &'static dyn Backend,
@@ -21,7 +21,7 @@ pub(super) struct Chosen<'a> {
 impl<'a> Chosen<'a> {
     /// Chooses what runs on the first backend; variants of `selection.given` stand in place of the
     /// plan's.
-    pub(super) fn new(
+    pub fn new(
         plan: &'a Plan,
         mut selection: Selection,
         first: &'static dyn Backend,
@@ -42,7 +42,7 @@ impl<'a> Chosen<'a> {
     }
 
     /// Chooses what runs on one of the backends.
-    pub(super) fn on(&self, backend: &'static dyn Backend) -> Result<Selection, Error> {
+    pub fn on(&self, backend: &'static dyn Backend) -> Result<Selection, Error> {
         let mut selection = self.selection.clone();
         if backend.name() != self.named_by.name() {
             let variants = Experiment::variants(self.plan, &selection)?;
@@ -127,7 +127,7 @@ fn refused(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mglru_lab::backend::{kernel::Kernel, sim::Sim};
+    use crate::backend::{kernel::Kernel, sim::Sim};
 
     const VARIANTS: &str = "\"before\", \"classic\", \
         { name = \"p04\", base = \"before\", set = { p04 = true } }, \
