@@ -14,6 +14,7 @@ use mglru_traces::tools::{self, ReplayRequest};
 use mglru_workload::trace::{Format as TraceFormat, TraceFile, View};
 
 use super::Answer;
+use super::capture::duration;
 use super::trace::Form;
 
 /// Bytes of a file that say what it is.
@@ -21,11 +22,11 @@ const HEAD: u64 = 4096;
 
 const EXAMPLES: &str = "\
 Examples:
-  mglru advise sort.mtr                                    from a trace: the least size that is enough
+  mglru advise sort.mtr                from a trace: the least size that is enough
   mglru capture --group system.slice/db.service --every 10s --for 10m --out db.capture
-  mglru advise db.capture --group /system.slice/db.service from a group of this machine
-  mglru advise                                             from the pager that runs
-  mglru ctl hold --pressure 0.1                            reclaim what nobody misses, as it goes
+  mglru advise db.capture --group /system.slice/db.service
+  mglru advise                         from the pager that runs
+  mglru ctl hold --pressure 0.1        reclaim what nobody misses, as it goes
 
 memory.high slows a group that exceeds it and reclaims; memory.max stands an eighth above.";
 
@@ -45,7 +46,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = percent)]
     pressure: f64,
     /// Pages that were not used for so long are cold
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::capture::duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     cold: Duration,
     #[command(flatten)]
     choice: Choice,

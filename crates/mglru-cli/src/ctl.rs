@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Answer;
+use super::advise::percent;
 use super::ask::Format;
+use super::capture::duration;
 use mglru_error::Error;
 use mglru_lab::render;
 use mglru_live::steer::background::{self, Lifetime};
@@ -83,13 +85,13 @@ enum Command {
         #[arg(default_value = "/")]
         group: String,
         /// Share of time that tasks may wait for memory, percent
-        #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = super::advise::percent)]
+        #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = percent)]
         pressure: f64,
         /// Between two looks
-        #[arg(long, value_name = "TIME", default_value = "6s", value_parser = super::capture::duration)]
+        #[arg(long, value_name = "TIME", default_value = "6s", value_parser = duration)]
         interval: Duration,
         /// End after this time [default: when the program ends]
-        #[arg(long = "for", value_name = "TIME", value_parser = super::capture::duration)]
+        #[arg(long = "for", value_name = "TIME", value_parser = duration)]
         at_most: Option<Duration>,
     },
     /// Show the groups as a directory like a cgroup's, until the program ends or ^C

@@ -46,7 +46,7 @@ pub(crate) fn start(
 
 /// Finds what runs in the end: a script's interpreter is the translator's to find, once.
 fn resolved(name: &OsStr) -> Result<PathBuf, Error> {
-    let refused = |why: &str| Error::Request(format!("{}: {why}", name.display()));
+    let refused = |why: &str| Error::Request(format!("{}: {why}", name.to_string_lossy()));
     let path = found(name).ok_or_else(|| refused("no such program"))?;
     let mut head = Vec::new();
     let file = fs::File::open(&path).map(|file| file.take(HEAD));
