@@ -168,11 +168,11 @@ impl Arena {
     }
 
     /// The page was stored to: its content is no store's.
-    pub fn is_internal(&self, page: u32) -> bool {
+    pub fn is_own(&self, page: u32) -> bool {
         self.is_anon() && (!self.is_copy() || self.is_changed(page))
     }
 
-    /// As [`Self::is_internal`], for a copy. Read the slot first: the thread that brings a page in frees
+    /// As [`Self::is_own`], for a copy. Read the slot first: the thread that brings a page in frees
     /// it last.
     fn is_changed(&self, page: u32) -> bool {
         self.pages.slot(page) != 0 || self.pages.presence(page) == Presence::Dirty

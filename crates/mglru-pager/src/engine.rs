@@ -23,8 +23,7 @@ pub enum FaultEngine {
     /// The thread that faults, by SIGBUS: cheaper, where all that touches the memory is the
     /// program's own code. A system call that is given a page that is not there fails with EFAULT.
     /// Heaps are served by threads all the same. The program blocks SIGBUS nowhere, and gives a
-    /// handler of its own to [`internal::others_bus`](crate::internal::others_bus); `mglru exec` sees to
-    /// both.
+    /// handler of its own to [`others_bus`](crate::threads::others_bus); `mglru exec` sees to both.
     Sigbus,
 }
 

@@ -7,14 +7,14 @@
 //!
 //! The policy and the children's thread make way for a fork that wants to begin; a handler goes
 //! on until they are out, because they may wait for a page that it holds. Where the pager
-//! allocates apart from the program ([`internal::allocates_apart`]) none of this is needed.
+//! allocates apart from the program ([`threads::allocates_apart`]) none of this is needed.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::internal;
 use crate::sys::idle;
+use crate::threads;
 
 const OPEN: u32 = 0;
 /// A fork wants to begin.
@@ -98,7 +98,7 @@ impl Drop for Work {
 /// Has forks handled from the first heap on.
 pub fn prepare() {
     static ONCE: Once = Once::new();
-    if internal::allocates_apart() {
+    if threads::allocates_apart() {
         return;
     }
     ONCE.call_once(|| {
@@ -111,7 +111,7 @@ pub fn prepare() {
 }
 
 extern "C" fn before() {
-    if internal::is_internal() {
+    if threads::is_pager() {
         return;
     }
     while PHASE.compare_exchange(OPEN, ASKED, Ordering::SeqCst, Ordering::SeqCst).is_err() {

@@ -190,7 +190,7 @@ impl Mapped {
         // Nothing is swapped out while the policy thread looks.
         let pages = self.inner.shared.call(move |_| {
             let all = arena.filled_pages(0..arena.pages.len());
-            all.filter(|&page| arena.is_pager(page)).collect::<Vec<_>>()
+            all.filter(|&page| arena.is_own(page)).collect::<Vec<_>>()
         })?;
         let follow = |a: &u32, b: &u32| a + 1 == *b;
         let bytes = |run: &[u32]| {

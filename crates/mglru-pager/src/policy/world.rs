@@ -45,7 +45,7 @@ pub(super) struct Attached {
 
 impl Attached {
     pub(super) fn kind(&self, page: u32) -> FolioKind {
-        if self.arena.is_pager(page) { FolioKind::Anon } else { FolioKind::File }
+        if self.arena.is_own(page) { FolioKind::Anon } else { FolioKind::File }
     }
 }
 

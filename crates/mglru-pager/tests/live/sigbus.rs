@@ -143,7 +143,7 @@ fn handlers_of_signals_may_touch_what_is_being_populated() {
     let file = file_of(MIB, |at| at as u8);
     // SAFETY: nobody else has the file; ends what hangs; the handler loads from the mapping.
     let map = unsafe {
-        let map = pager.root().map(&file).unwrap();
+        let map = pager.root().map_read(Map::file(&file).unwrap()).unwrap();
         TOUCHED.store(map.as_ptr().cast_mut(), Ordering::Relaxed);
         libc::alarm(60);
         libc::signal(libc::SIGUSR1, touch_all as *const () as libc::sighandler_t);
