@@ -115,6 +115,32 @@ pub trait Job: Send + Sync {
         let _ = files;
         Ok(self.run(seed, progress)?)
     }
+
+    /// Tells whether [`Job::run_traced`] can be asked for.
+    fn can_trace(&self) -> bool {
+        false
+    }
+
+    /// Tells whether the machine is another while it is traced: a record made then is kept apart.
+    fn is_changed_by_tracing(&self) -> bool {
+        false
+    }
+
+    /// As [`Job::run_keeping`], and writes the run's trace events to a file. The outcome is the
+    /// same, unless the machine is changed by it.
+    ///
+    /// # Errors
+    /// As [`Job::run_keeping`], and names a file that cannot be written.
+    fn run_traced(
+        &self,
+        seed: u64,
+        progress: Progress,
+        files: &Path,
+        events: &Path,
+    ) -> Result<Outcome, Failure> {
+        let _ = (seed, progress, files, events);
+        Err(Failure::Input("--trace-events: this backend has none".to_string()))
+    }
 }
 
 /// A run that can be stopped after any access, to look at the machine.

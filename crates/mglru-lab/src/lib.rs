@@ -41,6 +41,7 @@ pub mod start_cost;
 pub mod stats;
 pub mod store;
 pub mod sweep;
+pub mod trace_events;
 pub mod trace_machine;
 pub mod typed;
 pub mod variant;

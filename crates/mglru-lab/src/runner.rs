@@ -123,7 +123,11 @@ fn work(runs: &[RunSpec], next: &AtomicUsize, files: &Path, sender: Sender<Messa
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let result = Box::new(spec.job.run_keeping(spec.seed, &report, &files.join(&spec.id)));
+        let files = files.join(&spec.id);
+        let result = Box::new(match &spec.events {
+            None => spec.job.run_keeping(spec.seed, &report, &files),
+            Some(events) => spec.job.run_traced(spec.seed, &report, &files, events),
+        });
         let wall_s = start.elapsed().as_secs_f64();
         // The receiver is gone only after an error, which it has reported.
         if sender.send(Message::Done { run, result, wall_s }).is_err() {
@@ -145,6 +149,10 @@ fn keep(
         Failure::Input(why) => Error::Request(why),
         Failure::Machine(why) => Error::Machine(why),
     })?;
+    // A run made again for its trace events has its record.
+    if store.has(run) {
+        return Ok(());
+    }
     store.push(record)?;
     store.push_timing(run, wall_s)
 }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mglru_workload::trace::is_pipe;
@@ -17,6 +17,7 @@ use crate::limits;
 use crate::plan::Plan;
 use crate::record::{POINT, Record, SCHEMA, VERSION};
 use crate::sweep;
+use crate::trace_events;
 use crate::variant::Variant;
 use mglru_error::{Error, KeyError};
 
@@ -66,6 +67,8 @@ pub struct RunSpec {
     pub point: Arc<str>,
     /// What the backend readied.
     pub job: Arc<dyn Job>,
+    /// Where its trace events go.
+    pub events: Option<PathBuf>,
 }
 
 impl Experiment {
@@ -137,7 +140,47 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// Has every run write its trace events: one to this file, of several each to one with the
+    /// run's name in its name. Returns the files.
+    ///
+    /// # Errors
+    /// When a backend has no trace events.
+    pub fn trace(&mut self, file: &Path, apart: bool) -> Result<Vec<PathBuf>, Error> {
+        if let Some(run) = self.runs.iter().find(|run| !run.job.can_trace()) {
+            let (plan, backend, title) = (&self.plan.file, self.backend, run.title());
+            return Err(Error::Request(format!(
+                "{plan}: {title}: --trace-events: the backend {backend} has none of it"
+            )));
+        }
+        let apart = apart || self.runs.len() > 1;
+        let backend = self.backend;
+        let path = |run: &RunSpec| match apart {
+            false => file.to_path_buf(),
+            true => trace_events::file_of(file, &run.name(backend)),
+        };
+        let paths: Vec<PathBuf> = self.runs.iter().map(path).collect();
+        for (run, path) in self.runs.iter_mut().zip(&paths) {
+            run.events = Some(path.clone());
+        }
+        Ok(paths)
+    }
+}
+
+impl Experiment {
+    /// Tells whether its runs are traced, and are others for it.
+    pub fn is_changed_by_tracing(&self) -> bool {
+        self.runs.iter().any(|run| run.events.is_some() && run.job.is_changed_by_tracing())
+    }
+}
+
 impl RunSpec {
+    /// `sim-after-3`, with the point of a sweep, for names of files.
+    fn name(&self, backend: &str) -> String {
+        let point = if self.point.is_empty() { "" } else { "-" };
+        format!("{backend}-{}-{}{point}{}", self.variant.name, self.seed, self.point)
+    }
+
     /// `after seed 3 (workload.theta=0.9)`, for messages.
     pub fn title(&self) -> String {
         let point =
@@ -270,7 +313,7 @@ fn runs(plan: &Plan, hash: &str, backend: &dyn Backend) -> Result<Vec<RunSpec>, 
             for ((point, _), job) in points.iter().zip(&jobs) {
                 let id = run_id(hash, &variant.name, seed, point);
                 let (variant, point, job) = (variant.clone(), point.clone(), job.clone());
-                runs.push(RunSpec { id, variant, seed, point, job });
+                runs.push(RunSpec { id, variant, seed, point, job, events: None });
             }
         }
     }

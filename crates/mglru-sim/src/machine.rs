@@ -19,6 +19,7 @@ use crate::run::Progress;
 use crate::samples::Samples;
 use crate::sched::{Sched, TIME_SLICE_NS};
 use crate::task::{Doing, Flow, State, Task};
+use crate::tracing::Who;
 use crate::world::World;
 
 /// Operations a task does before others of the same time have their turn.
@@ -97,6 +98,7 @@ impl Machine {
             let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };
             self.world.now = at;
             self.dispatch(event);
+            self.settle_events(at);
             self.look_if_due();
             if let Some(error) = self.error.take() {
                 return Err(error);
@@ -206,6 +208,7 @@ impl Machine {
     /// Runs a task until it blocks or its turn is over.
     fn run_task(&mut self, t: usize) {
         self.world.run_on(t);
+        self.world.acts(Who::Task(t as u32));
         self.lru.run_on_cpu(self.sched.home(t));
         let deadline = self.world.now + self.quantum;
         let mut ops = 0;

@@ -30,5 +30,7 @@ mod shadows;
 mod shares;
 #[path = "machine/tiers.rs"]
 mod tiers;
+#[path = "machine/trace_events.rs"]
+mod trace_events;
 #[path = "machine/writeback.rs"]
 mod writeback;

@@ -21,6 +21,7 @@ mod refusals;
 mod repeat;
 mod steer;
 mod teaching;
+mod trace_events;
 mod trace_plan;
 mod trace_write;
 mod traces;
