@@ -12,6 +12,7 @@ mod ctl;
 mod diverge;
 mod doctor;
 mod exec;
+mod explain;
 mod gdb;
 mod kernel;
 mod keys;
@@ -91,6 +92,8 @@ enum Command {
     /// Inspect a trace or replay it under any policy and size
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Tell the life of one page in a run of the model
+    Explain(explain::Args),
     /// Run an unmodified program whose file mappings and heap stay within a budget
     Exec(exec::Args),
     /// Show running pagers and their groups: sizes, faults, refaults, pressure, generations
@@ -151,6 +154,7 @@ fn answer(command: Command) -> Answer {
         Command::Profile(args) => profile::run(&args),
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::Explain(args) => explain::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Ctl(args) => ctl::run(&args),

@@ -64,7 +64,7 @@ pub(super) struct Args {
     gdb: Option<u16>,
     /// Write the kernel's trace events of each run to FILE: ftrace text, or a Perfetto trace where
     /// the name ends in .pftrace or .perfetto-trace. Of several runs each has a file, with its
-    /// name before the ending. Records are the same with and without
+    /// name before the ending. The model's records are the same with and without
     #[arg(long, value_name = "FILE", conflicts_with_all = ["until", "gdb"])]
     trace_events: Option<PathBuf>,
 }

@@ -21,6 +21,7 @@ use toml::{Table, Value};
 
 pub use failure::Failure;
 
+use crate::explain::Life;
 use crate::fit::Fit;
 use crate::record::{Group, Metrics};
 use crate::variant::Variant;
@@ -119,6 +120,15 @@ pub trait Job: Send + Sync {
     /// Tells whether [`Job::run_traced`] can be asked for.
     fn can_trace(&self) -> bool {
         false
+    }
+
+    /// Runs, and tells the life of a page; `run` names the run.
+    ///
+    /// # Errors
+    /// When there is no such page, or the backend does not see single pages.
+    fn explain(&self, seed: u64, run: String, page: &str) -> Result<Life, String> {
+        let _ = (seed, run, page);
+        Err("only the model tells the life of a page (--backend sim)".to_string())
     }
 
     /// Tells whether the machine is another while it is traced: a record made then is kept apart.

@@ -20,6 +20,7 @@ pub mod compare;
 pub mod counters;
 pub mod diverge;
 pub mod dotted;
+pub mod explain;
 pub mod fit;
 pub mod indicator;
 pub mod judge;

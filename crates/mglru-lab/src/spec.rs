@@ -141,29 +141,29 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// Has every run write its trace events: one to this file, of several each to one with the
-    /// run's name in its name. Returns the files.
+    /// Has every run that can write its trace events: one to this file, of several each to one with
+    /// the run's name in its name. Bounds, which are no policy of a machine, have none. Returns the
+    /// files.
     ///
     /// # Errors
-    /// When a backend has no trace events.
+    /// When no run can.
     pub fn trace(&mut self, file: &Path, apart: bool) -> Result<Vec<PathBuf>, Error> {
-        if let Some(run) = self.runs.iter().find(|run| !run.job.can_trace()) {
-            let (plan, backend, title) = (&self.plan.file, self.backend, run.title());
-            return Err(Error::Request(format!(
-                "{plan}: {title}: --trace-events: the backend {backend} has none of it"
-            )));
-        }
-        let apart = apart || self.runs.len() > 1;
         let backend = self.backend;
-        let path = |run: &RunSpec| match apart {
-            false => file.to_path_buf(),
-            true => trace_events::file_of(file, &run.name(backend)),
-        };
-        let paths: Vec<PathBuf> = self.runs.iter().map(path).collect();
-        for (run, path) in self.runs.iter_mut().zip(&paths) {
-            run.events = Some(path.clone());
+        let can = |run: &&mut RunSpec| run.job.can_trace();
+        let mut runs: Vec<&mut RunSpec> = self.runs.iter_mut().filter(can).collect();
+        if runs.is_empty() {
+            let plan = &self.plan.file;
+            let why = format!("no run of the backend {backend} has any");
+            return Err(Error::Request(format!("{plan}: --trace-events: {why}")));
         }
-        Ok(paths)
+        let apart = apart || runs.len() > 1;
+        for run in &mut runs {
+            run.events = Some(match apart {
+                false => file.to_path_buf(),
+                true => trace_events::file_of(file, &run.name(backend)),
+            });
+        }
+        Ok(runs.iter().filter_map(|run| run.events.clone()).collect())
     }
 }
 

@@ -12,6 +12,7 @@ use mglru_workload::{GroupId, Workload};
 use crate::agenda::Event;
 use crate::disk::{DiskId, Purpose};
 use crate::error::SimError;
+use crate::explain::Watched;
 use crate::kswapd::Kswapd;
 use crate::outcome::Recorder;
 use crate::reclaiming::{Locks, Throttled};
@@ -70,6 +71,8 @@ pub struct Machine {
     pub(crate) refused_commands: u64,
     /// How often the statistics of groups are summed up, ns; 0: they are exact.
     pub(crate) stat_flush: Nanos,
+    /// The page whose life is told.
+    pub(crate) watched: Option<Box<Watched>>,
     /// Looks taken on the way, where they are wanted.
     pub(crate) samples: Option<Samples>,
     /// Folios that nobody wants and a device works on.

@@ -6,6 +6,7 @@ use mglru_workload::{Layout, RegionKind, Workload};
 
 use crate::address_space::AddressSpaces;
 use crate::error::SimError;
+use crate::explain::{Moment, PageId, Silence, Watched};
 use crate::kswapd::Kswapd;
 use crate::machine::Machine;
 use crate::memcg::Limits;
@@ -76,6 +77,25 @@ pub fn run_traced(
     Ok(found)
 }
 
+/// Runs as [`run`], and tells the life of a page. The outcome is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_explained(
+    spec: &MachineSpec,
+    config: Config,
+    workload: Box<dyn Workload>,
+    seed: u64,
+    page: PageId,
+) -> Result<(Outcome, Vec<Moment>), SimError> {
+    let mut machine = Machine::new(spec, config, workload, seed)?;
+    machine.listen(Box::new(Silence));
+    machine.watched = Some(Box::new(Watched::new(page)));
+    machine.run(None)?;
+    let moments = machine.watched.take().map_or_else(Vec::new, |watched| watched.into_moments());
+    Ok((machine.outcome(), moments))
+}
+
 impl Machine {
     /// Runs to the end and looks at the machine on the way.
     fn sampled(
@@ -144,6 +164,7 @@ impl Machine {
             oom_kills: 0,
             short_requests: 0,
             refused_commands: 0,
+            watched: None,
             samples: None,
             orphans: 0,
             error: None,

@@ -8,6 +8,7 @@
 mod core_events;
 mod machine_events;
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -164,18 +165,28 @@ impl Tracer {
     }
 
     fn tell(&mut self, pending: &Pending) -> Result<(), String> {
-        let kswapd;
-        let (comm, pid, cpu) = match pending.who {
-            Who::Nobody => ("<idle>", 0, 0),
-            Who::Task(t) => (self.comms[t as usize].as_str(), FIRST_PID + t, t % self.cpus),
-            Who::Kswapd(node) => {
-                kswapd = format!("kswapd{node}");
-                (kswapd.as_str(), KSWAPD_PID + u32::from(node), self.cpus + u32::from(node))
-            }
-            Who::Flusher => ("kworker/u:flush", FLUSHER_PID, self.cpus + self.nodes),
+        let (comm, pid) = self.actor(pending.who);
+        let comm = comm.into_owned();
+        let cpu = match pending.who {
+            Who::Nobody => 0,
+            Who::Task(t) => t % self.cpus,
+            Who::Kswapd(node) => self.cpus + u32::from(node),
+            Who::Flusher => self.cpus + self.nodes,
         };
         let Pending { at, name, ref fields, .. } = *pending;
-        self.sink.event(&Event { at, flags: FLAGS, cpu, comm, pid, name, fields })
+        self.sink.event(&Event { at, flags: FLAGS, cpu, comm: &comm, pid, name, fields })
+    }
+
+    /// Name and number of whoever does something.
+    fn actor(&self, who: Who) -> (Cow<'_, str>, u32) {
+        match who {
+            Who::Nobody => (Cow::Borrowed("<idle>"), 0),
+            Who::Task(t) => (Cow::Borrowed(&self.comms[t as usize]), FIRST_PID + t),
+            Who::Kswapd(node) => {
+                (Cow::Owned(format!("kswapd{node}")), KSWAPD_PID + u32::from(node))
+            }
+            Who::Flusher => (Cow::Borrowed("kworker/u:flush"), FLUSHER_PID),
+        }
     }
 }
 
@@ -228,7 +239,7 @@ impl Machine {
         let levels = due.then(|| self.levels());
         let Some(tracer) = &mut self.world.tracer else { return };
         tracer.settle(began);
-        tracer.who = Who::Nobody;
+        let who = std::mem::replace(&mut tracer.who, Who::Nobody);
         if let Some(levels) = levels.filter(|levels| *levels != tracer.levels) {
             (tracer.levels, tracer.levels_due) = (levels, began + LEVELS_EVERY);
             let told = tracer.sink.levels(began, &levels);
@@ -237,6 +248,13 @@ impl Machine {
         if let Some(error) = tracer.error.take() {
             self.error.get_or_insert(SimError::Told(error));
         }
+        self.look_at_page(who);
+    }
+
+    /// Name and number of whoever does something.
+    pub(crate) fn actor(&self, who: Who) -> (String, u32) {
+        let known = self.world.tracer.as_ref().map(|tracer| tracer.actor(who));
+        known.map_or((String::new(), 0), |(comm, pid)| (comm.into_owned(), pid))
     }
 
     /// What the machine holds now.

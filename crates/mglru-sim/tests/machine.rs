@@ -10,6 +10,8 @@ mod basics;
 mod blocks;
 #[path = "machine/descriptors.rs"]
 mod descriptors;
+#[path = "machine/explain.rs"]
+mod explain;
 #[path = "machine/groups.rs"]
 mod groups;
 #[path = "machine/journal.rs"]

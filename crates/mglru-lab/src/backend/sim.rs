@@ -21,6 +21,7 @@ use toml::Table;
 use self::bound::Bound;
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping};
+use crate::explain::{self, Life};
 use crate::policy;
 use crate::samples::Series;
 use crate::trace_events::TraceFile;
@@ -96,6 +97,16 @@ impl Job for SimJob {
 
     fn can_trace(&self) -> bool {
         true
+    }
+
+    fn explain(&self, seed: u64, run: String, page: &str) -> Result<Life, String> {
+        let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
+        let layout = workload.layout();
+        let id = explain::find(page, &layout)?;
+        let (machine, config) = (&self.machine, self.config.clone());
+        let found = mglru_sim::run_explained(machine, config, workload, seed, id);
+        let (_, moments) = found.map_err(|e| e.to_string())?;
+        Ok(Life::new(run, page, &moments, &layout))
     }
 
     fn run_traced(

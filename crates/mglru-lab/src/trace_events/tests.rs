@@ -37,8 +37,9 @@ fn a_line_is_read_as_it_was_written() {
 /// Lines of a booted 6.12.117, and what is none.
 #[test]
 fn lines_of_a_kernel_are_read() {
-    let line = "            init-149     [000] d..1.     5.516463: mm_vmscan_lru_isolate: classzone=4 \
-                order=0 nr_requested=4096 nr_scanned=88 nr_skipped=0 nr_taken=64 lru=inactive_file";
+    let line = "            init-149     [000] d..1.     5.516463: mm_vmscan_lru_isolate: \
+                classzone=4 order=0 nr_requested=4096 nr_scanned=88 nr_skipped=0 nr_taken=64 \
+                lru=inactive_file";
     let read = parse(line).unwrap();
     assert_eq!((read.at, read.pid, read.cpu, read.comm.as_str()), (5_516_463_000, 149, 0, "init"));
     assert_eq!(fields(&read.fields).nth(3), Some(("nr_scanned", "88")));
