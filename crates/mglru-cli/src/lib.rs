@@ -12,6 +12,7 @@ mod ctl;
 mod diverge;
 mod doctor;
 mod exec;
+mod explain;
 mod gdb;
 mod kernel;
 mod keys;
@@ -96,6 +97,8 @@ enum Command {
     Trace(trace::Command),
     /// Tell limits that a program can do with, from a trace, a capture or a running pager
     Advise(advise::Args),
+    /// Tell the life of one page in a run of the model
+    Explain(explain::Args),
     /// Run an unmodified program whose file mappings and heap stay within a budget
     Exec(exec::Args),
     /// Show running pagers and their groups: sizes, faults, refaults, pressure, generations
@@ -158,6 +161,7 @@ fn answer(command: Command) -> Answer {
         Command::Report(args) => show::report(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Advise(args) => advise::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Exec(args) => exec::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Ctl(args) => ctl::run(&args),

@@ -62,6 +62,11 @@ pub(super) struct Args {
         requires = "until"
     )]
     gdb: Option<u16>,
+    /// Write the kernel's trace events of each run to FILE: ftrace text, or a Perfetto trace where
+    /// the name ends in .pftrace or .perfetto-trace. Of several runs each has a file, with its
+    /// name before the ending. The model's records are the same with and without
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["until", "gdb"])]
+    trace_events: Option<PathBuf>,
 }
 
 /// How to run and where results go.
@@ -93,23 +98,29 @@ pub(super) fn run(args: &Args) -> Answer {
     if let Some(until) = &args.until {
         return until::execute(&args.asked, &args.output, until, args.gdb);
     }
+    let events = args.trace_events.as_deref();
     match args.asked.plan.as_str() {
+        "all" if events.is_some() => {
+            Err(Error::Request("--trace-events: name one plan".to_string()))
+        }
         "all" => run_all::execute(&args.asked, &args.output),
-        _ => execute(&args.asked, &args.output),
+        _ => execute(&args.asked, &args.output, events),
     }
 }
 
 /// Runs what is missing, writes records and report, says what came of it.
-pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
+fn execute(asked: &Asked, output: &Output, events: Option<&Path>) -> Answer {
     if output.skin.is_some() && output.format != Format::Table {
         return Err(ask::skin_of_no_table());
     }
-    let experiments = asked.experiments()?;
+    let mut experiments = asked.experiments()?;
+    let traced = trace(&mut experiments, events)?;
     if experiments.len() > 1 {
-        return several(asked, output, &experiments);
+        let (text, status) = several(asked, output, &experiments)?;
+        return Ok((told(text, output, &traced), status));
     }
     let experiment = &experiments[0];
-    let dir = output.out.clone().unwrap_or_else(|| default_dir(experiment));
+    let dir = folder(experiment, output.out.clone());
     std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
     store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat()))?;
     let report = report(experiment, &dir, output)?;
@@ -121,7 +132,31 @@ pub(super) fn execute(asked: &Asked, output: &Output) -> Answer {
             format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
         }
     };
-    Ok((text, report.exit_status()))
+    Ok((told(text, output, &traced), report.exit_status()))
+}
+
+/// Has the runs write their trace events; the files.
+fn trace(experiments: &mut [Experiment], events: Option<&Path>) -> Result<Vec<PathBuf>, Error> {
+    let Some(file) = events else { return Ok(Vec::new()) };
+    let apart = experiments.len() > 1;
+    let each = experiments.iter_mut().map(|experiment| experiment.trace(file, apart));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// Says under a table where trace events are.
+fn told(text: String, output: &Output, files: &[PathBuf]) -> String {
+    let line = |file: &PathBuf| format!("trace events: {}\n", file.display());
+    match output.format {
+        Format::Table => files.iter().fold(text, |text, file| text + &line(file)),
+        _ => text,
+    }
+}
+
+/// Where records of an experiment go. Those of a machine that is another while it is traced do not
+/// mix with the others.
+fn folder(experiment: &Experiment, out: Option<PathBuf>) -> PathBuf {
+    let folder = out.unwrap_or_else(|| default_dir(experiment));
+    if experiment.is_changed_by_tracing() { folder.join("traced") } else { folder }
 }
 
 /// Each backend in a folder of its own, then all of them side by side.
@@ -130,9 +165,8 @@ fn several(asked: &Asked, output: &Output, experiments: &[Experiment]) -> Answer
         let problem = "several backends are set side by side as table or json";
         return Err(Error::Request(format!("--format html: {problem}")));
     }
-    let folder = |experiment: &Experiment| match &output.out {
-        Some(out) => out.join(experiment.backend),
-        None => default_dir(experiment),
+    let folder = |experiment: &Experiment| {
+        folder(experiment, output.out.as_ref().map(|out| out.join(experiment.backend)))
     };
     let one = |experiment: &Experiment| report(experiment, &folder(experiment), output);
     let reports = experiments.iter().map(one).collect::<Result<Vec<_>, _>>()?;

@@ -209,7 +209,7 @@ fn ready(measured: &Measured) -> Result<(Variant, Arc<dyn Job>, String), String>
 fn run_spec(measured: &Measured, id: String, variant: Variant, job: Arc<dyn Job>) -> RunSpec {
     let (variant, point) = (Arc::new(variant), measured.point().into());
     let values = Arc::from([]);
-    RunSpec { id, variant, seed: measured.seed, point, values, job }
+    RunSpec { id, variant, seed: measured.seed, point, values, job, events: None }
 }
 
 /// The experiment's plan: all it needs is a name, and variants; it must have one even of no run.

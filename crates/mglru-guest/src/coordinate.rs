@@ -26,6 +26,9 @@ use crate::symbols;
 /// The program of every process here.
 const SELF: &str = "/init";
 
+/// How often trace events are passed on, where they are.
+const EVENTS_EVERY: Duration = Duration::from_millis(20);
+
 /// Reads messages of a worker; none come when its line is closed.
 type Heard = (usize, Option<Ask>);
 
@@ -63,6 +66,8 @@ struct Coordinator<'a> {
     recording: Option<Result<(), String>>,
     /// Says where the run ends early, if it does and has not come there.
     until: Option<Until>,
+    /// Trace events that are told as the work goes on.
+    told: Option<events::Reader>,
     link: &'a mut Link,
 }
 
@@ -93,6 +98,7 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         steps: order.steps.unwrap_or_default(),
         recording: None,
         until: order.until.clone(),
+        told: None,
         link,
     };
     run.await_ready()?;
@@ -101,6 +107,9 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
     run.link.say(&Report::Ready(at));
     if let Some(until) = &order.until {
         events::arm(until)?;
+    }
+    if order.trace_events {
+        run.told = Some(events::Reader::begin()?);
     }
     marker::start();
     run.tell_all(&Tell::Go);
@@ -182,11 +191,24 @@ impl Coordinator<'_> {
                 self.link.say(&Report::Sample { at_us, groups });
                 self.next_sample = Instant::now() + self.sample_every;
             }
-            match self.heard.recv_timeout(self.next_sample.saturating_duration_since(now)) {
+            self.tell_events();
+            let mut wait = self.next_sample.saturating_duration_since(now);
+            if self.told.is_some() {
+                wait = wait.min(EVENTS_EVERY);
+            }
+            match self.heard.recv_timeout(wait) {
                 Ok(heard) => return heard,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("`run` holds a sender"),
             }
+        }
+    }
+
+    /// Passes trace events on before the kernel's buffer is full.
+    fn tell_events(&mut self) {
+        let text = self.told.as_mut().map_or_else(String::new, events::Reader::take);
+        if !text.is_empty() {
+            self.link.say(&Report::Events { text });
         }
     }
 
@@ -372,6 +394,7 @@ impl Coordinator<'_> {
                 _ => {}
             }
         }
+        self.tell_events();
         let workers = self.workers.into_iter().map(|worker| worker.ended).collect();
         self.link.say(&Report::Over { at, workers });
         Ok(())

@@ -1,8 +1,11 @@
 //! The kernel's own trace events, with its clock's time stamps.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 
 use mglru_guest::order::Until;
+use mglru_guest::report::BEGIN;
 use rustix::mount::{MountFlags, mount};
 
 use crate::until::is_off;
@@ -19,22 +22,69 @@ const EVENTS: [&str; 7] = [
     "writeback/writeback_written",
     "writeback/balance_dirty_pages",
 ];
+/// Events that are told while the work goes on: those that the model knows.
+const TOLD: [&str; 9] = [
+    "vmscan",
+    "filemap/mm_filemap_add_to_page_cache",
+    "filemap/mm_filemap_delete_from_page_cache",
+    "oom/mark_victim",
+    "writeback/writeback_start",
+    "writeback/writeback_written",
+    "writeback/writeback_pages_written",
+    "writeback/writeback_wake_background",
+    "writeback/balance_dirty_pages",
+];
 /// A step's text is cut off here, bytes: the port carries a longer one slowly.
 const MOST: usize = 96 << 10;
 
 /// Starts to record; a kernel without trace events says so in the text.
 pub fn start() -> Result<(), String> {
+    enable(&EVENTS)
+}
+
+fn enable(events: &[&str]) -> Result<(), String> {
     if !fs::exists(format!("{TRACING}/trace")).unwrap_or(false) {
         mount("tracefs", TRACING, "tracefs", MountFlags::empty(), None)
             .map_err(|e| format!("this kernel has no trace events ({e})"))?;
     }
     put("trace_clock", "mono")?;
     put("buffer_size_kb", "2048")?;
-    for event in EVENTS {
+    for event in events {
         // A kernel may lack one of them.
         let _ = put(&format!("events/{event}/enable"), "1");
     }
     Ok(())
+}
+
+/// Takes events off the kernel's buffer while the work goes on.
+pub struct Reader {
+    pipe: File,
+    /// A line that is not whole yet.
+    rest: Vec<u8>,
+}
+
+impl Reader {
+    /// Has the kernel record; the first line says that the work begins.
+    pub fn begin() -> Result<Self, String> {
+        enable(&TOLD)?;
+        put("trace", "")?;
+        put("trace_marker", BEGIN)?;
+        let path = format!("{TRACING}/trace_pipe");
+        let options = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        let pipe = options.map_err(|e| format!("{path}: {e}"))?;
+        Ok(Self { pipe, rest: Vec::new() })
+    }
+
+    /// Returns the lines that came since the last call.
+    pub fn take(&mut self) -> String {
+        let mut part = [0; 1 << 16];
+        while let Ok(read @ 1..) = self.pipe.read(&mut part) {
+            self.rest.extend_from_slice(&part[..read]);
+        }
+        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines: Vec<u8> = self.rest.drain(..whole).collect();
+        String::from_utf8_lossy(&lines).into_owned()
+    }
 }
 
 /// Returns what was recorded since the last call.

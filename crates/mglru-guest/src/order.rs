@@ -44,6 +44,9 @@ pub struct Order {
     /// Where the run ends early.
     #[serde(default)]
     pub until: Option<Until>,
+    /// Trace events are told while the work goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace_events: bool,
     /// Commands of an administrator before the work, in a shell.
     pub prepare: String,
     /// Work to run.

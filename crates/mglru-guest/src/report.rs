@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// another word of as many letters there.
 pub const PROFILED: &str = "QEMU TCG CPU profile 2.5+";
 
+/// The first trace event that is told: the work begins.
+pub const BEGIN: &str = "mglru: the work begins";
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Report {
@@ -36,6 +39,11 @@ pub enum Report {
         at_us: u64,
         /// By group.
         groups: BTreeMap<String, Sample>,
+    },
+    /// Trace events since the last such report, as lines of ftrace, oldest first.
+    Events {
+        /// Whole lines.
+        text: String,
     },
     /// The work stopped to be looked at.
     Step(Box<Step>),

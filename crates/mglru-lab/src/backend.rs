@@ -21,6 +21,7 @@ use toml::{Table, Value};
 
 pub use failure::Failure;
 
+use crate::explain::Life;
 use crate::fit::Fit;
 use crate::record::{Group, Metrics};
 use crate::variant::Variant;
@@ -114,6 +115,41 @@ pub trait Job: Send + Sync {
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
         let _ = files;
         Ok(self.run(seed, progress)?)
+    }
+
+    /// Tells whether [`Job::run_traced`] can be asked for.
+    fn can_trace(&self) -> bool {
+        false
+    }
+
+    /// Runs, and tells the life of a page; `run` names the run.
+    ///
+    /// # Errors
+    /// When there is no such page, or the backend does not see single pages.
+    fn explain(&self, seed: u64, run: String, page: &str) -> Result<Life, String> {
+        let _ = (seed, run, page);
+        Err("only the model tells the life of a page (--backend sim)".to_string())
+    }
+
+    /// Tells whether the machine is another while it is traced: a record made then is kept apart.
+    fn is_changed_by_tracing(&self) -> bool {
+        false
+    }
+
+    /// As [`Job::run_keeping`], and writes the run's trace events to a file. The outcome is the
+    /// same, unless the machine is changed by it.
+    ///
+    /// # Errors
+    /// As [`Job::run_keeping`], and names a file that cannot be written.
+    fn run_traced(
+        &self,
+        seed: u64,
+        progress: Progress,
+        files: &Path,
+        events: &Path,
+    ) -> Result<Outcome, Failure> {
+        let _ = (seed, progress, files, events);
+        Err(Failure::Input("--trace-events: this backend has none".to_string()))
     }
 }
 

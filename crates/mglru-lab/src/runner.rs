@@ -153,7 +153,11 @@ fn work(
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let made = || spec.job.run_keeping(spec.seed, &report, &files.join(&spec.id));
+        let files = files.join(&spec.id);
+        let made = || match &spec.events {
+            None => spec.job.run_keeping(spec.seed, &report, &files),
+            Some(events) => spec.job.run_traced(spec.seed, &report, &files, events),
+        };
         let result = Box::new(stopped_or(stop, made));
         let wall_s = start.elapsed().as_secs_f64();
         // The receiver is gone only after an error, which it has reported.
@@ -191,7 +195,12 @@ fn keep(
     result: Result<Outcome, Failure>,
     wall_s: f64,
 ) -> Result<(), Error> {
-    store.push(judged(experiment, run, result)?)?;
+    let record = judged(experiment, run, result)?;
+    // A run made again for its trace events has its record.
+    if store.has(run) {
+        return Ok(());
+    }
+    store.push(record)?;
     store.push_timing(run, wall_s)
 }
 

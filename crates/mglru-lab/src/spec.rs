@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mglru_workload::trace::is_pipe;
@@ -17,6 +17,7 @@ use crate::limits;
 use crate::plan::Plan;
 use crate::record::{POINT, Record, SCHEMA, VERSION};
 use crate::sweep;
+use crate::trace_events;
 use crate::variant::Variant;
 use mglru_error::{Error, KeyError};
 
@@ -70,6 +71,8 @@ pub struct RunSpec {
     pub values: Arc<[Assignment]>,
     /// What the backend readied.
     pub job: Arc<dyn Job>,
+    /// Where its trace events go.
+    pub events: Option<PathBuf>,
 }
 
 impl Experiment {
@@ -173,7 +176,47 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// Has every run that can write its trace events: one to this file, of several each to one with
+    /// the run's name in its name. Bounds, which are no policy of a machine, have none. Returns the
+    /// files.
+    ///
+    /// # Errors
+    /// When no run can.
+    pub fn trace(&mut self, file: &Path, apart: bool) -> Result<Vec<PathBuf>, Error> {
+        let backend = self.backend;
+        let can = |run: &&mut RunSpec| run.job.can_trace();
+        let mut runs: Vec<&mut RunSpec> = self.runs.iter_mut().filter(can).collect();
+        if runs.is_empty() {
+            let plan = &self.plan.file;
+            let why = format!("no run of the backend {backend} has any");
+            return Err(Error::Request(format!("{plan}: --trace-events: {why}")));
+        }
+        let apart = apart || runs.len() > 1;
+        for run in &mut runs {
+            run.events = Some(match apart {
+                false => file.to_path_buf(),
+                true => trace_events::file_of(file, &run.name(backend)),
+            });
+        }
+        Ok(runs.iter().filter_map(|run| run.events.clone()).collect())
+    }
+}
+
+impl Experiment {
+    /// Tells whether its runs are traced, and are others for it.
+    pub fn is_changed_by_tracing(&self) -> bool {
+        self.runs.iter().any(|run| run.events.is_some() && run.job.is_changed_by_tracing())
+    }
+}
+
 impl RunSpec {
+    /// `sim-after-3`, with the point of a sweep, for names of files.
+    fn name(&self, backend: &str) -> String {
+        let point = if self.point.is_empty() { "" } else { "-" };
+        format!("{backend}-{}-{}{point}{}", self.variant.name, self.seed, self.point)
+    }
+
     /// `after seed 3 (workload.theta=0.9)`, for messages.
     pub fn title(&self) -> String {
         let point =
@@ -330,7 +373,7 @@ fn runs_at(
                 let id = run_id(hash, &variant.name, seed, point);
                 let (variant, job) = (variant.clone(), job.clone());
                 let (point, values) = (point.clone(), values.clone());
-                runs.push(RunSpec { id, variant, seed, point, values, job });
+                runs.push(RunSpec { id, variant, seed, point, values, job, events: None });
             }
         }
     }

@@ -83,11 +83,17 @@ impl Store {
         &self.dir
     }
 
-    /// Runs of the experiment that have no record yet, in run order.
+    /// Runs of the experiment that have no record yet, or whose trace events are wanted, in run
+    /// order.
     pub fn missing(&self, experiment: &Experiment) -> Vec<RunSpec> {
         let have: std::collections::BTreeSet<_> = self.records.iter().map(Record::key).collect();
-        let missing = experiment.runs.iter();
-        missing.filter(|run| !have.contains(&key(run))).cloned().collect()
+        let is_missing = |run: &&RunSpec| run.events.is_some() || !have.contains(&key(run));
+        experiment.runs.iter().filter(is_missing).cloned().collect()
+    }
+
+    /// Tells whether a run has its record.
+    pub fn has(&self, run: &RunSpec) -> bool {
+        self.records.iter().any(|record| record.key() == key(run))
     }
 
     /// Appends a finished run. After an error the file holds whole lines only.

@@ -242,7 +242,9 @@ impl Machine {
     pub(crate) fn drop_cached(&mut self, file: FileId, folio: FolioId) {
         self.world.unmap_file_folio(self.lru.folios_mut(), folio);
         self.lru.remove(folio);
-        for page in self.start_of(folio)..self.end_of(folio) {
+        let (start, end) = (self.start_of(folio), self.end_of(folio));
+        self.world.tell_cached(false, file, start, folio, end - start);
+        for page in start..end {
             self.world.files[file as usize].cache.remove(page, None);
         }
         self.world.settle_nodes(file);

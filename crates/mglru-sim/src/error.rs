@@ -55,6 +55,9 @@ pub enum SimError {
         /// Path of the group.
         name: String,
     },
+    /// Whoever listens to its events cannot go on.
+    #[error("{0}")]
+    Told(String),
     /// Nothing can happen any more although tasks have not ended.
     #[error("{blocked} tasks wait for each other: {waits}")]
     Deadlock {

@@ -14,6 +14,7 @@ use crate::dirty::{FileScan, Pause, Reason, Thresholds, group_available};
 use crate::disk::{DiskId, Purpose};
 use crate::machine::Machine;
 use crate::task::{Doing, Flow, Sync};
+use crate::tracing::Who;
 use crate::writeback::{Held, Load};
 
 /// Pages a task dirties before it asks whether it must slow down.
@@ -60,11 +61,14 @@ impl Machine {
     /// The flushers write until all sleep, the device is full, or others are due.
     pub(crate) fn run_flushers(&mut self) {
         self.world.flusher_woken();
+        self.world.acts(Who::Flusher);
         while self.world.files_device().has_room() {
             let Some(memcg) = self.world.writeback.next_awake() else { return };
             let above = self.is_above_background(memcg);
             let now = self.world.now;
-            if let Some(run) = self.world.writeback.next_run(memcg, now, above) {
+            let next = self.world.writeback.next_run(memcg, now, above);
+            self.world.tell_flusher(memcg, next.map(|run| (run.reason, run.pages)));
+            if let Some(run) = next {
                 self.write_pages(run.file, run.page, run.pages);
             }
             if self.others_first() {
@@ -252,6 +256,7 @@ impl Machine {
         let now = self.world.now;
         let pause = self.world.writeback.pause(now, dirtied, memcg, machine, group);
         self.tasks[t].held_dirty = matches!(pause, Pause::Hold(_));
+        self.world.tell_balance(memcg, group.unwrap_or(machine), dirtied, pause);
         match pause {
             Pause::None => None,
             Pause::Sleep(ns) | Pause::Hold(ns) => {
@@ -262,6 +267,7 @@ impl Machine {
     }
 
     fn wake_background(&mut self, memcg: Option<MemcgId>) {
+        self.world.tell_background(memcg.unwrap_or(MemcgId::ROOT));
         self.world.writeback.wake(memcg, Reason::Background);
         self.world.wake_flusher_now();
     }

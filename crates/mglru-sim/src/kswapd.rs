@@ -7,6 +7,7 @@ use mglru::{Reclaim, Step};
 use crate::agenda::Event;
 use crate::machine::Machine;
 use crate::physical::compaction::{self, Compaction};
+use crate::tracing::{Slept, Who};
 use crate::zones::NORMAL;
 
 /// A node's thread.
@@ -19,6 +20,8 @@ pub struct Kswapd {
     order: u8,
     /// Throttled until then: events before are stale.
     asleep_until: Nanos,
+    /// How it sleeps in the middle of reclaim.
+    slept: Option<Slept>,
     /// It waits for room in the swap device's queue.
     pub(crate) awaits_swap: bool,
     /// Processor time used, ns.
@@ -31,6 +34,10 @@ impl Machine {
         let at = node.index();
         if self.world.now < self.kswapds[at].asleep_until {
             return;
+        }
+        self.world.acts(Who::Kswapd(node.0));
+        if let Some(slept) = self.kswapds[at].slept.take() {
+            self.world.tell_throttled(Who::Kswapd(node.0), &slept);
         }
         if let Some(run) = self.kswapds[at].compaction.take() {
             return self.compact_on(node, run);
@@ -54,7 +61,11 @@ impl Machine {
                 }
                 Step::Again(_) if self.others_first() => break self.world.now,
                 Step::Again(_) => {}
-                Step::Sleep { at_most, .. } => break self.timeout(at_most),
+                Step::Sleep { reason, at_most } => {
+                    let slept = Slept::new(&reclaim, reason, at_most, self.world.now);
+                    self.kswapds[at].slept = Some(slept);
+                    break self.timeout(at_most);
+                }
                 Step::Done { reclaimed } => {
                     self.release_removed();
                     return self.kswapd_done(node, reclaimed);
@@ -80,6 +91,7 @@ impl Machine {
     fn start_kswapd(&mut self, node: NodeId) -> Box<Reclaim> {
         let order = self.world.take_kswapd_order();
         self.kswapds[node.index()].order = order;
+        self.world.tell_kswapd(node, true, order);
         Box::new(Reclaim::kswapd(node, order))
     }
 
@@ -116,6 +128,8 @@ impl Machine {
         let wanted = self.world.is_kswapd_wanted();
         if wanted || hope && !self.world.zones.is_balanced(node, NORMAL) {
             self.world.wake_kswapd(node);
+        } else {
+            self.world.tell_kswapd(node, false, 0);
         }
     }
 }

@@ -12,6 +12,7 @@ use mglru_workload::{GroupId, Workload};
 use crate::agenda::Event;
 use crate::disk::{DiskId, Purpose};
 use crate::error::SimError;
+use crate::explain::Watched;
 use crate::kswapd::Kswapd;
 use crate::outcome::Recorder;
 use crate::reclaiming::{Locks, Throttled};
@@ -19,6 +20,7 @@ use crate::run::Progress;
 use crate::samples::Samples;
 use crate::sched::{Sched, TIME_SLICE_NS};
 use crate::task::{Doing, Flow, State, Task};
+use crate::tracing::Who;
 use crate::world::World;
 
 /// Operations a task does before others of the same time have their turn.
@@ -69,6 +71,8 @@ pub struct Machine {
     pub(crate) refused_commands: u64,
     /// How often the statistics of groups are summed up, ns; 0: they are exact.
     pub(crate) stat_flush: Nanos,
+    /// The page whose life is told.
+    pub(crate) watched: Option<Box<Watched>>,
     /// Looks taken on the way, where they are wanted.
     pub(crate) samples: Option<Samples>,
     /// Folios that nobody wants and a device works on.
@@ -97,6 +101,7 @@ impl Machine {
             let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };
             self.world.now = at;
             self.dispatch(event);
+            self.settle_events(at);
             self.look_if_due();
             if let Some(error) = self.error.take() {
                 return Err(error);
@@ -206,6 +211,7 @@ impl Machine {
     /// Runs a task until it blocks or its turn is over.
     fn run_task(&mut self, t: usize) {
         self.world.run_on(t);
+        self.world.acts(Who::Task(t as u32));
         self.lru.run_on_cpu(self.sched.home(t));
         let deadline = self.world.now + self.quantum;
         let mut ops = 0;

@@ -15,9 +15,13 @@ impl Machine {
         let candidates = (0..self.world.spaces.nr_mms()).filter(|&mm| self.is_killable(mm, scope));
         let victim = candidates.max_by_key(|&mm| (self.world.spaces.footprint(mm), !mm));
         let Some(mm) = victim else { return false };
-        let group = self.members(mm).map(|t| self.tasks[t].memcg).next().unwrap_or(scope);
+        let first = self.members(mm).next();
+        let group = first.map_or(scope, |t| self.tasks[t].memcg);
         self.world.memcgs.event(group, Event::OomKill);
         self.oom_kills += 1;
+        if let Some(t) = first {
+            self.tell_victim(t, mm);
+        }
         self.kill_mm(mm);
         true
     }

@@ -6,6 +6,7 @@ use mglru::{Reclaim, Step, Throttle, Wakes, Work};
 
 use crate::machine::Machine;
 use crate::task::Flow;
+use crate::tracing::{Slept, Who};
 
 /// Says how far a task's reclaim has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Locks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throttled {
     task: u32,
-    reason: Throttle,
+    slept: Slept,
 }
 
 impl Machine {
@@ -82,7 +83,10 @@ impl Machine {
                         break Flow::Busy;
                     }
                 }
-                Step::Sleep { reason, at_most } => break self.throttle(t, reason, at_most),
+                Step::Sleep { reason, at_most } => {
+                    let slept = Slept::new(&reclaim, reason, at_most, self.world.now);
+                    break self.throttle(t, slept);
+                }
                 Step::Done { reclaimed } => {
                     self.reclaim_ns += self.world.now - began;
                     self.wake_throttled();
@@ -113,21 +117,27 @@ impl Machine {
         self.world.agenda.peek_time().is_some_and(|at| at <= self.world.now)
     }
 
-    fn throttle(&mut self, t: usize, reason: Throttle, at_most: Nanos) -> Flow {
+    fn throttle(&mut self, t: usize, slept: Slept) -> Flow {
         let task = t as u32;
-        if let Throttle::Folio(folio) = reason {
+        if let Throttle::Folio(folio) = slept.reason {
             self.wait_for(t, folio);
             return Flow::Wait;
         }
         // Deliver pending wake-ups first: they were raised before this task was throttled.
         self.take_all_wakes();
-        self.throttled.push(Throttled { task, reason });
-        Flow::Sleep(self.timeout(at_most))
+        self.throttled.push(Throttled { task, slept });
+        Flow::Sleep(self.timeout(slept.at_most))
     }
 
     /// A task wakes: if it was throttled, it is no longer.
     pub(crate) fn unthrottle(&mut self, t: usize) {
-        self.throttled.retain(|x| x.task != t as u32);
+        let (task, world) = (t as u32, &mut self.world);
+        self.throttled.retain(|x| {
+            if x.task == task {
+                world.tell_throttled(Who::Task(task), &x.slept);
+            }
+            x.task != task
+        });
     }
 
     /// Lets those throttled tasks go on whose reason has passed.
@@ -145,7 +155,7 @@ impl Machine {
             if wakes.out_of_memory {
                 self.kill_largest(MemcgId::ROOT);
             }
-            let is_woken = |x: &&Throttled| released(x.reason, &wakes);
+            let is_woken = |x: &&Throttled| released(x.slept.reason, &wakes);
             let woken: Vec<u32> = self.throttled.iter().filter(is_woken).map(|x| x.task).collect();
             woken.into_iter().for_each(|task| self.wake(task as usize));
         }

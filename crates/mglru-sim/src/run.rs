@@ -6,6 +6,7 @@ use mglru_workload::{Layout, RegionKind, Workload};
 
 use crate::address_space::AddressSpaces;
 use crate::error::SimError;
+use crate::explain::{Moment, PageId, Silence, Watched};
 use crate::kswapd::Kswapd;
 use crate::machine::Machine;
 use crate::memcg::Limits;
@@ -15,6 +16,7 @@ use crate::samples::{Sample, Samples};
 use crate::sched::Sched;
 use crate::spec::{MachineSpec, PAGE_SIZE, Physical};
 use crate::task::Task;
+use crate::tracing::Sink;
 use crate::world::{Frames, World};
 
 /// Largest mapping: 8 TiB.
@@ -53,16 +55,61 @@ pub fn run_sampled(
     seed: u64,
     progress: Option<Progress<'_>>,
 ) -> Result<(Outcome, Vec<Sample>), SimError> {
+    Machine::new(spec, config, workload, seed)?.sampled(progress)
+}
+
+/// Runs as [`run_sampled`], and tells a sink of events on the way. The outcome is the same.
+///
+/// # Errors
+/// As [`run`], and what the sink says.
+pub fn run_traced(
+    spec: &MachineSpec,
+    config: Config,
+    workload: Box<dyn Workload>,
+    seed: u64,
+    progress: Option<Progress<'_>>,
+    sink: Box<dyn Sink>,
+) -> Result<(Outcome, Vec<Sample>), SimError> {
     let mut machine = Machine::new(spec, config, workload, seed)?;
-    machine.samples = Some(Samples::default());
-    machine.run(progress)?;
-    let last = machine.sample();
-    let mut rows = machine.samples.take().unwrap_or_default().into_rows();
-    rows.extend(Some(last).filter(|last| rows.last().is_none_or(|row| row.at < last.at)));
-    Ok((machine.outcome(), rows))
+    machine.listen(sink);
+    let found = machine.sampled(progress)?;
+    machine.end_events()?;
+    Ok(found)
+}
+
+/// Runs as [`run`], and tells the life of a page. The outcome is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_explained(
+    spec: &MachineSpec,
+    config: Config,
+    workload: Box<dyn Workload>,
+    seed: u64,
+    page: PageId,
+) -> Result<(Outcome, Vec<Moment>), SimError> {
+    let mut machine = Machine::new(spec, config, workload, seed)?;
+    machine.listen(Box::new(Silence));
+    machine.watched = Some(Box::new(Watched::new(page)));
+    machine.run(None)?;
+    let moments = machine.watched.take().map_or_else(Vec::new, |watched| watched.into_moments());
+    Ok((machine.outcome(), moments))
 }
 
 impl Machine {
+    /// Runs to the end and looks at the machine on the way.
+    fn sampled(
+        &mut self,
+        progress: Option<Progress<'_>>,
+    ) -> Result<(Outcome, Vec<Sample>), SimError> {
+        self.samples = Some(Samples::default());
+        self.run(progress)?;
+        let last = self.sample();
+        let mut rows = self.samples.take().unwrap_or_default().into_rows();
+        rows.extend(Some(last).filter(|last| rows.last().is_none_or(|row| row.at < last.at)));
+        Ok((self.outcome(), rows))
+    }
+
     /// A machine before anything ran.
     ///
     /// # Errors
@@ -117,6 +164,7 @@ impl Machine {
             oom_kills: 0,
             short_requests: 0,
             refused_commands: 0,
+            watched: None,
             samples: None,
             orphans: 0,
             error: None,

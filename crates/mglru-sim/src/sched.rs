@@ -28,6 +28,11 @@ impl Sched {
         task as u32 % self.cpus
     }
 
+    /// How many processors there are.
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
     /// A task wants to run; `true`: it has a CPU now, otherwise it is queued.
     pub fn enter(&mut self, task: u32) -> bool {
         if self.idle > 0 && self.queue.is_empty() {

@@ -35,6 +35,7 @@ use crate::shadows::Shadows;
 use crate::spec::{MachineSpec, PAGE_SIZE};
 use crate::stall::Stalls;
 use crate::swap::{Swap, SwapKind};
+use crate::tracing::Tracer;
 use crate::writeback::Writeback;
 use crate::zones::Zones;
 
@@ -151,6 +152,8 @@ pub struct World {
     rng: Rng,
     flusher_armed: bool,
     kswapd_armed: Vec<bool>,
+    /// Whoever listens to events.
+    pub(crate) tracer: Option<Box<Tracer>>,
 }
 
 impl World {
@@ -193,6 +196,7 @@ impl World {
             rng: lane(2),
             flusher_armed: false,
             kswapd_armed: vec![!spec.kswapd; spec.nodes as usize],
+            tracer: None,
         }
     }
 
@@ -429,6 +433,7 @@ impl World {
     /// Has the node's kswapd look for work now, once.
     pub fn wake_kswapd(&mut self, node: NodeId) {
         if !std::mem::replace(&mut self.kswapd_armed[node.index()], true) {
+            self.tell_wakeup(node);
             self.agenda.push(self.now, Event::Kswapd(node));
         }
     }

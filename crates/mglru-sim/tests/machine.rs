@@ -10,6 +10,8 @@ mod basics;
 mod blocks;
 #[path = "machine/descriptors.rs"]
 mod descriptors;
+#[path = "machine/explain.rs"]
+mod explain;
 #[path = "machine/groups.rs"]
 mod groups;
 #[path = "machine/journal.rs"]
@@ -30,5 +32,7 @@ mod shadows;
 mod shares;
 #[path = "machine/tiers.rs"]
 mod tiers;
+#[path = "machine/trace_events.rs"]
+mod trace_events;
 #[path = "machine/writeback.rs"]
 mod writeback;

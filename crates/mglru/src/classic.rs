@@ -1,6 +1,7 @@
 //! The classic LRU: active and inactive lists per type (spec §8).
 
 mod balance;
+mod isolate;
 mod lists;
 mod shrink;
 

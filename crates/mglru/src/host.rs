@@ -4,7 +4,11 @@
 //! never holds a handle to the policy. Folio flags live in the slab, which the core lends out.
 //! Add a question only when an algorithm of the specification needs it.
 
+mod event;
+
 use alloc::vec::Vec;
+
+pub use event::{Isolated, ListName, ShrunkActive, ShrunkInactive, TraceEvent};
 
 use crate::folio::Folios;
 use crate::shadow::Shadow;
@@ -384,4 +388,10 @@ pub trait Host {
 
     /// Shrinks the slab caches of one group on one node at `priority`.
     fn shrink_slab(&mut self, memcg: MemcgId, node: NodeId, priority: u8) -> SlabWork;
+
+    /// Reclaim tells what it has just done. Decides nothing.
+    #[inline]
+    fn trace(&mut self, event: TraceEvent) {
+        let _ = event;
+    }
 }

@@ -22,6 +22,7 @@ mod repeat;
 mod steer;
 mod sweep;
 mod teaching;
+mod trace_events;
 mod trace_plan;
 mod trace_write;
 mod traces;

@@ -34,6 +34,7 @@ mod scratch;
 mod series;
 mod spec;
 mod stops;
+mod traced;
 mod truth;
 pub mod version;
 mod watch;
@@ -72,6 +73,7 @@ use self::watch::{Ending, Told};
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping, sim, word};
 use crate::fit::Fit;
+use crate::trace_events::TraceFile;
 use crate::variant::Variant;
 use mglru_error::KeyError;
 
@@ -316,9 +318,41 @@ impl Job for KernelJob {
     }
 
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
+        self.kept(seed, progress, files, None)
+    }
+
+    fn can_trace(&self) -> bool {
+        matches!(self.task, Task::Workload { .. })
+    }
+
+    fn is_changed_by_tracing(&self) -> bool {
+        true
+    }
+
+    fn run_traced(
+        &self,
+        seed: u64,
+        progress: Progress,
+        files: &Path,
+        events: &Path,
+    ) -> Result<Outcome, Failure> {
+        let events = TraceFile::create(events).map_err(|e| e.to_string())?;
+        self.kept(seed, progress, files, Some(events))
+    }
+}
+
+impl KernelJob {
+    fn kept(
+        &self,
+        seed: u64,
+        progress: Progress,
+        files: &Path,
+        events: Option<TraceFile>,
+    ) -> Result<Outcome, Failure> {
         let console = files.with_extension("console.log");
         let named = |e| beside(e, "console", &console);
-        let told = self.boot(seed, Stops::default(), &console);
+        let stops = Stops { trace_events: events.is_some(), ..Stops::default() };
+        let told = self.boot(seed, stops, &console);
         let told = told.map_err(|e| e.reworded(named))?;
         progress(1.0);
         let mut found = self.outcome(&told, files, &console).map_err(Failure::Machine)?;
@@ -337,11 +371,14 @@ impl Job for KernelJob {
             let memory = repeat::memory(self.memory, &self.order, &told.ready);
             found.custom.insert("memory".to_string(), memory);
         }
+        if let Some(mut file) = events {
+            let lost = traced::write(&told, &mut file)?;
+            found.custom.insert("traced".to_string(), true.into());
+            found.custom.insert("trace_events_lost".to_string(), lost.into());
+        }
         Ok(found)
     }
-}
 
-impl KernelJob {
     fn outcome(&self, told: &Told, files: &Path, console: &Path) -> Result<Outcome, String> {
         match &self.task {
             Task::Workload { layout, .. } => outcome::outcome(told, layout),
@@ -413,8 +450,8 @@ impl KernelJob {
         let modules = pack::modules(&mut archive, dir, &wanted)?;
         let modules = repeat::with_parameters(modules, order::made(&self.order));
         let work = self.task.work(seed, self.scale);
-        let (steps, until) = (stops.steps, stops.until.clone());
-        let order = Order { modules, work, steps, until, ..self.order.clone() };
+        let (steps, until, trace_events) = (stops.steps, stops.until.clone(), stops.trace_events);
+        let order = Order { modules, work, steps, until, trace_events, ..self.order.clone() };
         pack::basics(&mut archive, guest::program()?, &order)?;
         pack::programs(&mut archive, &order::programs(&order, &self.spec))?;
         for (path, place) in &self.packed {

@@ -12,6 +12,7 @@ use indexmap::IndexMap;
 use mglru::Config;
 use mglru_sim::MachineSpec;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
+use mglru_sim::tracing::Sink;
 use mglru_workload::op::Knob;
 use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
@@ -20,8 +21,10 @@ use toml::Table;
 use self::bound::Bound;
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping};
+use crate::explain::{self, Life};
 use crate::policy;
 use crate::samples::Series;
+use crate::trace_events::TraceFile;
 use crate::typed;
 use crate::variant::Variant;
 use mglru_error::KeyError;
@@ -85,13 +88,36 @@ impl Job for SimJob {
     }
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
-        Ok(self.sampled(seed, progress)?.0)
+        Ok(self.sampled(seed, progress, None)?.0)
     }
 
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
-        let (outcome, series) = self.sampled(seed, progress)?;
-        series.write(files).map_err(|e| Failure::Machine(e.to_string()))?;
-        Ok(outcome)
+        self.kept(seed, progress, files, None)
+    }
+
+    fn can_trace(&self) -> bool {
+        true
+    }
+
+    fn explain(&self, seed: u64, run: String, page: &str) -> Result<Life, String> {
+        let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
+        let layout = workload.layout();
+        let id = explain::find(page, &layout)?;
+        let (machine, config) = (&self.machine, self.config.clone());
+        let found = mglru_sim::run_explained(machine, config, workload, seed, id);
+        let (_, moments) = found.map_err(|e| e.to_string())?;
+        Ok(Life::new(run, page, &moments, &layout))
+    }
+
+    fn run_traced(
+        &self,
+        seed: u64,
+        progress: Progress,
+        files: &Path,
+        events: &Path,
+    ) -> Result<Outcome, Failure> {
+        let events = TraceFile::create(events).map_err(|e| e.to_string())?;
+        self.kept(seed, progress, files, Some(Box::new(events)))
     }
 
     fn stepping(&self) -> Option<&dyn Stepping> {
@@ -100,14 +126,38 @@ impl Job for SimJob {
 }
 
 impl SimJob {
+    /// Runs, keeps what was seen on the way in a file, and tells a sink of events.
+    fn kept(
+        &self,
+        seed: u64,
+        progress: Progress,
+        files: &Path,
+        sink: Option<Box<dyn Sink>>,
+    ) -> Result<Outcome, Failure> {
+        let (outcome, series) = self.sampled(seed, progress, sink)?;
+        series.write(files).map_err(|e| Failure::Machine(e.to_string()))?;
+        Ok(outcome)
+    }
+
     /// Runs to the end and looks at the machine on the way.
-    fn sampled(&self, seed: u64, progress: Progress) -> Result<(Outcome, Series), String> {
+    fn sampled(
+        &self,
+        seed: u64,
+        progress: Progress,
+        sink: Option<Box<dyn Sink>>,
+    ) -> Result<(Outcome, Series), String> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let total = workload.total_ops().unwrap_or(u64::MAX).max(1) as f64;
         let edges = workload.latency_edges_ns();
         let report = |done: u64| progress(done as f64 / total);
         let (machine, config) = (&self.machine, self.config.clone());
-        let found = mglru_sim::run_sampled(machine, config, workload, seed, Some(&report));
+        let report: mglru_sim::Progress = &report;
+        let found = match sink {
+            None => mglru_sim::run_sampled(machine, config, workload, seed, Some(report)),
+            Some(sink) => {
+                mglru_sim::run_traced(machine, config, workload, seed, Some(report), sink)
+            }
+        };
         let (found, samples) = found.map_err(|e| e.to_string())?;
         self.source.check_complete(&found)?;
         let mut outcome = measured::outcome(&found, &edges)?;

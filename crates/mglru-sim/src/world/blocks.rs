@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use mglru::folio::Folios;
 use mglru::host::Outcome;
-use mglru::types::FolioId;
+use mglru::types::{FolioId, LruType};
 use mglru_workload::FileId;
 
 use super::World;
@@ -47,6 +47,7 @@ impl World {
         folio: FolioId,
         file: FileId,
     ) -> Outcome {
+        self.tell_write(folio, LruType::File);
         let memcg = self.memcg_of(folios[folio].lruvec);
         let mut left = false;
         for run in self.start_blocks(folios, folio) {

@@ -3,7 +3,7 @@
 use mglru::Shadow;
 use mglru::folio::{Bit, Folios};
 use mglru::host::{Eviction, Outcome};
-use mglru::types::FolioId;
+use mglru::types::{FolioId, LruType};
 use mglru_workload::{Content, RegionId};
 
 use super::World;
@@ -120,6 +120,7 @@ impl World {
     }
 
     fn write_to_swap(&mut self, folio: FolioId, slot: Slot, class: Class) -> Outcome {
+        self.tell_write(folio, LruType::Anon);
         let transfer = self.swap.store(slot, class);
         self.spend(transfer.cpu);
         self.settle_pool();
@@ -157,6 +158,7 @@ impl World {
         match owner {
             Owner::File { file, page } => {
                 let first = u64::from(page);
+                self.tell_cached(false, file, first, folio, folios[folio].pages());
                 for page in first..first + folios[folio].pages() {
                     self.uncache_page(file, page, shadow);
                 }

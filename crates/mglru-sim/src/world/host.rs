@@ -4,7 +4,7 @@ use mglru::Shadow;
 use mglru::folio::Folios;
 use mglru::host::{
     Demotion, Eviction, Harvest, Host, MemcgView, Neighbour, OrderView, PmdView, RmapHarvest,
-    SlabWork, Va, Window, ZoneView,
+    SlabWork, TraceEvent, Va, Window, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
@@ -113,5 +113,12 @@ impl Host for World {
         }
         let inodes = self.shrink_inodes(priority);
         SlabWork { scanned: nodes.scanned + inodes.scanned, freed: nodes.freed + inodes.freed }
+    }
+
+    #[inline]
+    fn trace(&mut self, event: TraceEvent) {
+        if self.tracer.is_some() {
+            self.tell_policy(&event);
+        }
     }
 }

@@ -92,6 +92,7 @@ impl World {
         pages: u64,
         folio: FolioId,
     ) -> Option<Shadow> {
+        self.tell_cached(true, file, index, folio, pages);
         if pages == 1 {
             return self.cache_page(file, index, folio);
         }

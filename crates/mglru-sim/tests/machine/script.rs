@@ -84,7 +84,7 @@ impl Workload for Script {
 }
 
 /// `k7.1` or `k7.1+lru=classic`.
-fn config(variant: &str) -> Config {
+pub fn config(variant: &str) -> Config {
     let mut parts = variant.split('+');
     let mut config = Config::variant(parts.next().unwrap_or_default()).unwrap();
     for (key, value) in parts.filter_map(|part| part.split_once('=')) {

@@ -37,6 +37,12 @@ pub struct BatchStats {
     pub file_taken: u64,
     /// Writes queued by reclaim.
     pub pageout: u64,
+    /// Kept for a reference; of one batch alone.
+    pub kept_referenced: u64,
+    /// Still mapped after unmapping; of one batch alone.
+    pub unmap_failed: u64,
+    /// Made active; of one batch alone.
+    pub activated: u64,
 }
 
 impl BatchStats {

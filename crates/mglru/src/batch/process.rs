@@ -6,8 +6,9 @@ use crate::batch::control::{BatchStats, ScanControl};
 use crate::config::Config;
 use crate::contig::Mode;
 use crate::folio::Bit;
-use crate::host::{Demotion, Eviction, Host, Outcome, RmapHarvest};
+use crate::host::{Demotion, Eviction, Host, Outcome, RmapHarvest, ShrunkInactive};
 use crate::judge::{Bench, Facts, References, Verdict, judge};
+use crate::shadow::Place;
 use crate::state::Lru;
 use crate::stats::{Counter, by_type, pgsteal};
 use crate::tiers;
@@ -25,6 +26,32 @@ pub(crate) struct Processed {
 }
 
 impl Processed {
+    /// Tells what came of `scanned` pages of one type.
+    pub(crate) fn told(
+        &self,
+        ctl: &ScanControl,
+        Place { memcg, node }: Place,
+        scanned: u64,
+        lru_type: LruType,
+    ) -> ShrunkInactive {
+        let stats = &self.stats;
+        ShrunkInactive {
+            memcg,
+            node,
+            scanned,
+            reclaimed: self.freed,
+            dirty: stats.dirty,
+            writeback: stats.writeback,
+            congested: stats.congested,
+            immediate: stats.immediate,
+            activated: stats.activated,
+            kept_referenced: stats.kept_referenced,
+            unmap_failed: stats.unmap_failed,
+            priority: ctl.priority,
+            lru_type,
+        }
+    }
+
     /// Adds what another pass over the same batch came to. Its statistics were taken once.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.freed += other.freed;
@@ -73,6 +100,7 @@ impl Lru {
         let mut rmap = core::mem::take(&mut self.scratch.rmap);
         let bench = Bench { may_demote, ..self.bench(ctl, manner) };
         host.bring_near(list, &self.folios);
+        let active_before = self.counters[Counter::Pgactivate];
         let mut kept = 0;
         for at in 0..list.len() {
             let id = list[at];
@@ -100,6 +128,7 @@ impl Lru {
         for &eviction in &evictions {
             self.settle(ctl, eviction, list, &mut done, &mut stolen, host);
         }
+        done.stats.activated = self.counters[Counter::Pgactivate] - active_before;
         self.drop_swap_copies(list, host);
         self.count_stolen(ctl, manner.lruvec, stolen);
         done.freed = stolen.iter().sum();
@@ -183,7 +212,10 @@ impl Lru {
         let flags = &mut self.folios[id].flags;
         match verdict {
             Verdict::Keep | Verdict::Look | Verdict::Wait => {}
-            Verdict::KeepReferenced => flags.set(Bit::REFERENCED),
+            Verdict::KeepReferenced => {
+                flags.set(Bit::REFERENCED);
+                stats.kept_referenced += n;
+            }
             Verdict::Activate => self.set_active(id),
             Verdict::ActivateReferenced => {
                 flags.set(Bit::REFERENCED);
@@ -305,7 +337,11 @@ impl Lru {
                 stolen[lru_type.index()] += n;
                 return;
             }
-            Outcome::NoSwapSlot | Outcome::StillMapped | Outcome::Pinned => self.set_active(id),
+            Outcome::StillMapped => {
+                done.stats.unmap_failed += self.folios[id].pages();
+                self.set_active(id);
+            }
+            Outcome::NoSwapSlot | Outcome::Pinned => self.set_active(id),
             Outcome::Dirty => self.settle_dirty(id),
             Outcome::WriteQueued => self.settle_queued(id, &mut done.stats),
             Outcome::Busy | Outcome::Pending => {}

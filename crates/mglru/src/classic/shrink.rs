@@ -3,13 +3,14 @@
 use alloc::vec::Vec;
 
 use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
+use super::isolate::tell_isolated;
 use crate::batch::control::ScanControl;
 use crate::batch::process::{Manner, Processed};
 use crate::batch::protection::Protection;
 use crate::config::Algorithm;
 use crate::contig::Mode;
 use crate::folio::Bit;
-use crate::host::{Host, RmapHarvest, Window};
+use crate::host::{Host, RmapHarvest, ShrunkActive, TraceEvent, Window};
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
 use crate::stats::{Counter, by_type, pgscan};
@@ -17,9 +18,6 @@ use crate::types::{
     DEF_PRIORITY, FolioId, LruType, LruvecId, MAX_NR_ZONES, NodeId, Reclaimer, SWAP_CLUSTER_MAX,
     Zone,
 };
-
-/// Slots tried before the random control takes the tail instead.
-const RANDOM_TRIES: u32 = 256;
 
 /// Holds what is decided once per node visit, from the lruvec of the reclaim target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,9 +260,10 @@ impl Lru {
         host: &mut impl Host,
     ) -> u32 {
         let list = ClassicList::of(lru_type, true);
-        let mut taken = self.isolate_classic(ctl, id, list, pages);
+        let (mut taken, skipped) = self.isolate_classic(ctl, id, list, pages);
         let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
         self.count(id, Counter::Pgrefill, n);
+        tell_isolated(ctl, list, [pages, n, skipped], host);
         let mut rmap = core::mem::take(&mut self.scratch.rmap);
         let mut rotated = 0;
         for &folio in &taken {
@@ -282,6 +281,14 @@ impl Lru {
         if rotated > 0 {
             self.add_cost(id, lru_type, rotated);
         }
+        host.trace(TraceEvent::ShrunkActive(ShrunkActive {
+            node: self.place(id).node,
+            taken: n,
+            kept: rotated,
+            deactivated: n - rotated,
+            priority: ctl.priority,
+            lru_type,
+        }));
         let held = taken.len() as u32;
         self.return_classic(&mut taken);
         self.scratch.isolated = taken;
@@ -316,10 +323,10 @@ impl Lru {
             return ClassicStep::TooManyIsolated;
         }
         self.choose_mode(ctl);
-        let mut taken = if self.config.lru == Algorithm::Random {
-            self.isolate_at_random(id, list, pages, host)
+        let (mut taken, skipped) = if self.config.lru == Algorithm::Random {
+            (self.isolate_at_random(id, list, pages, host), 0)
         } else if ctl.mode != Mode::Single && self.config.contig.takes_blocks() {
-            self.isolate_blocks(ctl, id, list, pages, host)
+            (self.isolate_blocks(ctl, id, list, pages, host), 0)
         } else {
             self.isolate_classic(ctl, id, list, pages)
         };
@@ -328,10 +335,13 @@ impl Lru {
         let by = by_type(lru_type, Counter::PgscanAnon, Counter::PgscanFile);
         self.count(id, pgscan(ctl.who), n);
         self.count(id, by, n);
+        tell_isolated(ctl, list, [pages, n, skipped], host);
         let judged = taken.len() as u32;
         let ignore_references = self.config.ignores_accesses();
         let manner = Manner { lruvec: id, walking: false, ignore_references };
         let mut done = self.process(ctl, &mut taken, manner, host);
+        let told = done.told(ctl, self.place(id), n, lru_type);
+        host.trace(TraceEvent::ShrunkInactive(told));
         let mut waiting = core::mem::take(&mut done.waiting);
         if self.repeats_batch(ctl, n, done.freed) {
             waiting.append(&mut taken);
@@ -364,70 +374,6 @@ impl Lru {
             return ctl.is_cgroup() && !self.config.sane_throttling;
         }
         false
-    }
-
-    /// Takes up to `pages` pages off the tail; folios of zones that this reclaim cannot use go to
-    /// the head and do not count. The result is in the scratch list's buffer.
-    fn isolate_classic(
-        &mut self,
-        ctl: &ScanControl,
-        id: LruvecId,
-        list: ClassicList,
-        pages: u64,
-    ) -> Vec<FolioId> {
-        let mut taken = core::mem::take(&mut self.scratch.isolated);
-        let mut skipped = core::mem::take(&mut self.scratch.skipped);
-        let head = self.lruvecs[id.index()].classic.lists[list.index()];
-        let mut n = 0;
-        while n < pages {
-            let Some(folio) = self.folios.tail(head) else { break };
-            if self.folios[folio].flags.zone() > ctl.reclaim_idx {
-                self.folios.unlink(folio);
-                skipped.push(folio);
-                continue;
-            }
-            n += self.folios[folio].pages();
-            self.remove_classic(folio);
-            taken.push(folio);
-        }
-        for folio in skipped.drain(..) {
-            self.folios.push_head(head, folio);
-        }
-        self.scratch.skipped = skipped;
-        taken
-    }
-
-    /// Takes up to `pages` pages from anywhere in the list: random slots of the slab are tried
-    /// until they hit, and the tail is taken when the list is too small a part of the slab.
-    fn isolate_at_random(
-        &mut self,
-        id: LruvecId,
-        list: ClassicList,
-        pages: u64,
-        host: &mut impl Host,
-    ) -> Vec<FolioId> {
-        let mut taken = core::mem::take(&mut self.scratch.isolated);
-        let head = self.lruvecs[id.index()].classic.lists[list.index()];
-        let mut n = 0;
-        while n < pages {
-            let mut tries =
-                (0..RANDOM_TRIES).map(|_| FolioId(host.random_below(self.folios.slots() as u32)));
-            let hit = tries.find(|&f| self.is_on(f, id, list));
-            let Some(folio) = hit.or_else(|| self.folios.tail(head)) else { break };
-            n += self.folios[folio].pages();
-            self.remove_classic(folio);
-            taken.push(folio);
-        }
-        taken
-    }
-
-    fn is_on(&self, folio: FolioId, id: LruvecId, list: ClassicList) -> bool {
-        let folio = &self.folios[folio];
-        let active = folio.flags.has(Bit::ACTIVE);
-        folio.lruvec == id
-            && folio.flags.has(Bit::LRU)
-            && !folio.flags.has(Bit::UNEVICTABLE)
-            && ClassicList::of(folio.lru_type(), active) == list
     }
 
     /// Others hold more isolated pages than the list has.

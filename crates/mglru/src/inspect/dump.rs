@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use crate::state::Lru;
 use crate::state::controller::TierRates;
 use crate::state::lruvec::Generations;
-use crate::types::{LruType, MemcgId, Nanos, NodeId, Seq, Tier};
+use crate::types::{FolioId, LruType, MemcgId, Nanos, NodeId, Seq, Tier};
 
 /// Tells one generation of a group on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,16 @@ impl Lru {
     pub fn generations(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationSize> {
         let lruvec = &self.lruvecs[self.lruvec_id(memcg, node).index()];
         if self.config.is_mglru() { live(&lruvec.mg).collect() } else { Vec::new() }
+    }
+
+    /// Tells the oldest generation of a type in a group on a node.
+    pub fn oldest(&self, memcg: MemcgId, node: NodeId, lru_type: LruType) -> Seq {
+        self.lruvecs[self.lruvec_id(memcg, node).index()].mg.min_seq[lru_type.index()]
+    }
+
+    /// Tells the tier of a folio.
+    pub fn tier_of(&self, folio: FolioId) -> Tier {
+        self.tier(self.folios[folio].flags)
     }
 
     /// Tells the highest tier of each type that eviction takes now; higher ones are protected.

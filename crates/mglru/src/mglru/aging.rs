@@ -4,12 +4,12 @@
 //! walks page tables. A reclaimer that finds no address space left to walk gets nothing for it.
 
 use crate::config::{AgingRule, YoungSource};
-use crate::host::{Host, Va};
+use crate::host::{Host, TraceEvent, Va};
 use crate::mglru::generations::{Bump, Evictable};
 use crate::mglru::mm_list::NextMm;
 use crate::mglru::walk::Walk;
 use crate::state::Lru;
-use crate::state::lruvec::Generations;
+use crate::state::lruvec::{Generations, Lruvec};
 use crate::types::{LruType, LruvecId, Seq};
 
 /// Does this lruvec need a new generation before it can be evicted from?
@@ -136,6 +136,11 @@ impl Lru {
         }
     }
 
+    fn told_aged(&self, id: LruvecId) -> TraceEvent {
+        let Lruvec { memcg, node, ref mg, .. } = self.lruvecs[id.index()];
+        TraceEvent::Aged { memcg, node, max_seq: mg.max_seq, min_seq: mg.min_seq }
+    }
+
     fn finish_aging(&mut self, aging: &Aging, host: &mut impl Host) -> AgingStep {
         if !aging.won {
             return AgingStep::Over { aged: false };
@@ -143,7 +148,10 @@ impl Lru {
         match self.bump(aging.lruvec, aging.seq, aging.evictable, host.now()) {
             Bump::Lost => AgingStep::Over { aged: false },
             Bump::More { held } => AgingStep::Walking { held },
-            Bump::Won => AgingStep::Over { aged: true },
+            Bump::Won => {
+                host.trace(self.told_aged(aging.lruvec));
+                AgingStep::Over { aged: true }
+            }
         }
     }
 }

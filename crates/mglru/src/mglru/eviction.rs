@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::batch::control::ScanControl;
 use crate::batch::process::{Manner, Processed};
 use crate::folio::Bit;
-use crate::host::Host;
+use crate::host::{Host, TraceEvent};
 use crate::mglru::aging::AgingNeed;
 use crate::mglru::generations::{Evictable, awaits_writeback};
 use crate::mglru::scan::Scanned;
@@ -46,7 +46,7 @@ impl Lru {
         if exact {
             self.flush_empty_oldest(id, evictable);
         }
-        let scan = self.scan_types(ctl, id, max_folios, swappiness);
+        let scan = self.scan_types(ctl, id, max_folios, swappiness, host);
         let mut charged = scan.charged;
         if exact {
             if scan.charged > 0 {
@@ -78,12 +78,14 @@ impl Lru {
         let mut retry = core::mem::take(&mut self.scratch.retry);
         out.judged = list.len() as u32;
         let first = self.process(ctl, &mut list, manner, host);
+        self.tell_batch(ctl, manner, scan, &first, host);
         out.throttle = self.account_batch(ctl, manner.lruvec, scan, &first, host);
         self.finish_pass(ctl, first, out);
         self.return_survivors(&mut list, Some(&mut retry));
         if !retry.is_empty() {
             out.judged += retry.len() as u32;
             let done = self.process(ctl, &mut retry, manner, host);
+            self.tell_batch(ctl, manner, scan, &done, host);
             self.finish_pass(ctl, done, out);
             self.return_survivors(&mut retry, None);
         }
@@ -91,6 +93,19 @@ impl Lru {
         retry.clear();
         self.scratch.isolated = list;
         self.scratch.retry = retry;
+    }
+
+    fn tell_batch(
+        &self,
+        ctl: &ScanControl,
+        manner: Manner,
+        scan: &Scanned,
+        done: &Processed,
+        host: &mut impl Host,
+    ) {
+        let place = self.place(manner.lruvec);
+        let told = done.told(ctl, place, scan.charged, scan.lru_type);
+        host.trace(TraceEvent::ShrunkInactive(told));
     }
 
     fn finish_pass(&mut self, ctl: &mut ScanControl, done: Processed, out: &mut Evicted) {

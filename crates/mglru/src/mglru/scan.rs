@@ -3,6 +3,7 @@
 
 use crate::batch::control::ScanControl;
 use crate::folio::Bit;
+use crate::host::{Host, Isolated, ListName, TraceEvent};
 use crate::mglru::bulk::AHEAD;
 use crate::mglru::generations::Evictable;
 use crate::state::Lru;
@@ -25,6 +26,20 @@ pub(crate) struct Scan {
     pub(crate) skipped: u64,
 }
 
+impl Scan {
+    fn told(&self, ctl: &ScanControl, requested: u64) -> Isolated {
+        Isolated {
+            highest_zone: ctl.reclaim_idx,
+            order: ctl.order,
+            requested,
+            scanned: self.scanned,
+            skipped: self.skipped,
+            taken: self.isolated,
+            list: ListName { lru_type: self.lru_type, active: false },
+        }
+    }
+}
+
 /// Sums up the scan of both types.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanned {
@@ -42,13 +57,14 @@ impl Lru {
         id: LruvecId,
         max_folios: u64,
         swappiness: u8,
+        host: &mut impl Host,
     ) -> Scanned {
         let evictable = Evictable::under(swappiness);
         let (mut lru_type, mut limit) = self.choose_type(ctl, id, swappiness);
         let mut sum = Scanned { charged: 0, isolated: 0, met: 0, lru_type };
         let rounds = if evictable == Evictable::Both { 2 } else { 1 };
         for _ in 0..rounds {
-            let scan = self.scan(ctl, id, lru_type, limit, max_folios);
+            let scan = self.scan(ctl, id, (lru_type, limit), max_folios, host);
             sum.met += max_folios - scan.left;
             sum.lru_type = lru_type;
             sum.isolated = scan.isolated;
@@ -114,9 +130,9 @@ impl Lru {
         &mut self,
         ctl: &mut ScanControl,
         id: LruvecId,
-        lru_type: LruType,
-        limit: Tier,
+        (lru_type, limit): (LruType, Tier),
         max_folios: u64,
+        host: &mut impl Host,
     ) -> Scan {
         let mut scan = Scan {
             lruvec: id,
@@ -138,6 +154,7 @@ impl Lru {
             }
         }
         self.count_scan(ctl, &scan);
+        host.trace(TraceEvent::Isolated(scan.told(ctl, max_folios)));
         scan
     }
 

@@ -69,6 +69,8 @@ pub struct Reclaim {
     /// The caller slept for being crowded out by isolated pages once already.
     pub(crate) waited_isolated: bool,
     pub(crate) asleep_on: Option<NodeId>,
+    /// Where it was told to sleep last.
+    pub(crate) throttled_on: NodeId,
     pub(crate) started: bool,
     pub(crate) over: bool,
     /// Reclaimed before this descent (kswapd).
@@ -90,6 +92,7 @@ impl Reclaim {
             waiting: (LruvecId(0), Vec::new()),
             waited_isolated: false,
             asleep_on: None,
+            throttled_on: home,
             started: false,
             over: false,
             total: 0,
@@ -135,6 +138,11 @@ impl Reclaim {
         ctl.swappiness = swappiness;
         let retries = crate::types::MAX_RECLAIM_RETRIES;
         Self::new(ctl, Purpose::Request { pages, done: 0, retries }, NodeId(0))
+    }
+
+    /// The node on whose account it was told to sleep last.
+    pub fn throttled_on(&self) -> NodeId {
+        self.throttled_on
     }
 
     /// The priority the call has come down to.

@@ -169,6 +169,7 @@ impl Reclaim {
 
     pub(crate) fn sleep(&mut self, lru: &mut Lru, node: NodeId, reason: Throttle) -> Option<Step> {
         let at_most = lru.throttle(node, reason)?;
+        self.throttled_on = node;
         self.asleep_on = (reason == Throttle::Writeback).then_some(node);
         Some(Step::Sleep { reason, at_most })
     }

@@ -6,7 +6,7 @@
 
 use crate::batch::control::ScanControl;
 use crate::batch::process::Manner;
-use crate::host::Host;
+use crate::host::{Host, TraceEvent};
 use crate::reclaim::call::{Purpose, Reclaim, Step, Work};
 use crate::reclaim::throttle::Throttle;
 use crate::state::Lru;
@@ -21,13 +21,13 @@ impl Reclaim {
         }
         if !self.started {
             self.started = true;
-            self.begin(lru);
+            self.begin(lru, host);
         }
         if !self.waiting.1.is_empty() {
             return self.step_waiting(lru, host);
         }
         if self.over {
-            return self.end(lru);
+            return self.end(lru, host);
         }
         if self.visit.is_some() {
             return self.step_visit(lru, host);
@@ -38,20 +38,21 @@ impl Reclaim {
         }
     }
 
-    fn begin(&mut self, lru: &mut Lru) {
+    fn begin(&mut self, lru: &mut Lru, host: &mut impl Host) {
         match self.purpose {
             Purpose::Balance => lru.counters[Counter::Pageoutrun] += 1,
             Purpose::Call => {
                 lru.counters[Counter::ReclaimCalls] += 1;
+                self.tell_begin(host);
                 if !self.ctl.is_cgroup() {
                     lru.counters[Counter::Allocstall] += 1;
                 }
             }
-            Purpose::Request { .. } => self.next_request(lru, None),
+            Purpose::Request { .. } => self.next_request(lru, None, host),
         }
     }
 
-    fn end(&mut self, lru: &mut Lru) -> Step {
+    fn end(&mut self, lru: &mut Lru, host: &mut impl Host) -> Step {
         let reclaimed = match self.purpose {
             // Compaction can help: that is progress.
             Purpose::Call => self.ctl.reclaimed.max(u64::from(self.ctl.compaction_ready)),
@@ -60,6 +61,9 @@ impl Reclaim {
         };
         if self.purpose == Purpose::Call && reclaimed == 0 {
             lru.counters[Counter::ZeroProgressReclaims] += 1;
+        }
+        if self.purpose == Purpose::Call {
+            self.tell_end(host);
         }
         Step::Done { reclaimed }
     }
@@ -73,7 +77,7 @@ impl Reclaim {
         }
         if visited == nr_nodes {
             self.pass = None;
-            self.end_pass(lru);
+            self.end_pass(lru, host);
             return Step::Again(Work::default());
         }
         self.pass = Some(visited + 1);
@@ -87,7 +91,7 @@ impl Reclaim {
     }
 
     /// All nodes were visited at this priority.
-    fn end_pass(&mut self, lru: &mut Lru) {
+    fn end_pass(&mut self, lru: &mut Lru, host: &mut impl Host) {
         lru.counters[Counter::ReclaimPasses] += 1;
         let ctl = &mut self.ctl;
         if ctl.reclaimed < ctl.goal && ctl.priority > 0 && !ctl.compaction_ready {
@@ -103,7 +107,10 @@ impl Reclaim {
             return;
         }
         match self.purpose {
-            Purpose::Request { .. } => self.next_request(lru, Some(self.ctl.reclaimed)),
+            Purpose::Request { .. } => {
+                self.tell_end(host);
+                self.next_request(lru, Some(self.ctl.reclaimed), host);
+            }
             _ => self.over = true,
         }
     }
@@ -129,7 +136,7 @@ impl Reclaim {
     /// The next call of a `memory.reclaim` request: for a quarter of what is left, or as in 6.1
     /// for all of it (spec §7.6). `last`: what the call before reclaimed; a fruitless one costs a
     /// retry.
-    fn next_request(&mut self, lru: &Lru, last: Option<u64>) {
+    fn next_request(&mut self, lru: &Lru, last: Option<u64>, host: &mut impl Host) {
         let Purpose::Request { pages, done, retries } = &mut self.purpose else { return };
         *done += last.unwrap_or(0);
         *retries -= u32::from(last == Some(0));
@@ -141,6 +148,17 @@ impl Reclaim {
         let batch = if lru.config.reclaim_in_quarters { left / 4 } else { left };
         let fresh = ScanControl::new(Reclaimer::Proactive, self.ctl.target, batch);
         self.ctl = ScanControl { swappiness: self.ctl.swappiness, ..fresh };
+        self.tell_begin(host);
+    }
+
+    fn tell_begin(&self, host: &mut impl Host) {
+        let ScanControl { target, order, .. } = self.ctl;
+        host.trace(TraceEvent::CallBegins { target, order });
+    }
+
+    fn tell_end(&self, host: &mut impl Host) {
+        let ScanControl { target, reclaimed, .. } = self.ctl;
+        host.trace(TraceEvent::CallEnds { target, reclaimed });
     }
 
     /// Processes the folios that were waited for.
@@ -155,7 +173,12 @@ impl Reclaim {
         lru.take_isolated_back(&mut list);
         let manner = Manner { lruvec, walking: false, ignore_references: false };
         let scanned = list.len() as u32;
+        let lru_type = list.first().map(|&first| lru.folios[first].lru_type());
         let done = lru.process(&mut self.ctl, &mut list, manner, host);
+        if let Some(lru_type) = lru_type {
+            let told = done.told(&self.ctl, lru.place(lruvec), u64::from(scanned), lru_type);
+            host.trace(TraceEvent::ShrunkInactive(told));
+        }
         self.ctl.reclaimed += done.freed;
         lru.hold_isolated(lruvec, &done.waiting);
         self.waiting = (lruvec, done.waiting);

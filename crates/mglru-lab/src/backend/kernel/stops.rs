@@ -1,4 +1,4 @@
-//! Booted runs that stop on the way, to be looked at, or end early.
+//! Booted runs that stop on the way, to be looked at, or end early, or tell trace events.
 
 use std::path::Path;
 
@@ -13,6 +13,8 @@ use crate::backend::{Announce, Stepping};
 pub struct Stops<'a> {
     pub steps: Option<Steps>,
     pub until: Option<Until>,
+    /// Trace events are told as the work goes on.
+    pub trace_events: bool,
     /// A debugger's port at the moment, and who is told that it can come.
     pub debugger: Option<(u16, Announce<'a>)>,
 }

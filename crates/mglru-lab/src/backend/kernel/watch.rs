@@ -57,6 +57,8 @@ pub struct Told {
     pub commands: Vec<(usize, Command)>,
     /// Samples in time: microseconds and groups.
     pub samples: Vec<(u64, BTreeMap<String, Sample>)>,
+    /// Lines of trace events.
+    pub events: String,
     /// Looks at the machine while the work stood still.
     pub steps: Vec<Step>,
     /// The moment at which the run was to end.
@@ -207,6 +209,7 @@ fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
         Report::Mark { phase, at } => told.marks.push((phase, *at)),
         Report::Command(command) => told.commands.push((told.marks.len(), command)),
         Report::Sample { at_us, groups } => told.samples.push((at_us, groups)),
+        Report::Events { text } => told.events.push_str(&text),
         Report::Step(step) => told.steps.push(*step),
         Report::Stopped { at, text } => (told.stopped, told.text) = (Some(*at), text),
         Report::Over { at, workers } => (told.over, told.workers) = (Some(*at), workers),

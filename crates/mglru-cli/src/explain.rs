@@ -1,0 +1,46 @@
+//! Carries out `mglru explain`: one page's life in a run of the model.
+
+use super::{Answer, Asked, Format};
+use mglru_error::Error;
+use mglru_lab::render;
+
+const EXAMPLES: &str = "\
+Examples:
+  mglru explain quickstart file0:120 --variant after
+  mglru explain my-plan.toml data:0 --scale 1/16 --format json
+  mglru explain vm-anon-swap anon0:7
+
+A variant not named explains each of the plan's in turn, with one seed unless --seeds says more.";
+
+/// Arguments of `mglru explain`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    asked: Asked,
+    /// The page: FILE:PAGE, by a file's name in the workload or file0, file1 and so on; anonN:PAGE
+    /// is a page of its N-th region
+    #[arg(value_name = "PAGE")]
+    page: String,
+    /// Form of the answer
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+pub(super) fn run(args: &Args) -> Answer {
+    let seeds = args.asked.seeds.or(Some(1));
+    let experiment = Asked { seeds, ..args.asked.clone() }.experiment()?;
+    let plan = &experiment.plan.file;
+    let life = |run: &mglru_lab::spec::RunSpec| {
+        let told = run.job.explain(run.seed, run.title(), &args.page);
+        told.map_err(|why| Error::Request(format!("{plan}: {}: {why}", run.title())))
+    };
+    let lives = experiment.runs.iter().map(life).collect::<Result<Vec<_>, _>>()?;
+    match args.format {
+        Format::Table => Ok((lives.iter().map(|l| l.text()).collect::<Vec<_>>().join("\n"), 0)),
+        Format::Json => Ok((render::json(&lives), 0)),
+        Format::Html => {
+            Err(Error::Request("--format html: a page's life is table or json".to_string()))
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The life of one page in a run of the model, in sentences or as data.
+
+use mglru_sim::explain::{List, MOST, Moment, PageId, What};
+use mglru_workload::{Layout, RegionKind};
+use serde::Serialize;
+
+/// The life of a page in one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Life {
+    /// Variant and seed.
+    pub run: String,
+    /// The page, as it was asked for.
+    pub page: String,
+    /// What happened to it, in order.
+    pub moments: Vec<Line>,
+    /// The rest is left out: there were too many.
+    pub is_cut: bool,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// When, ns of virtual time.
+    pub at_ns: u64,
+    /// Whose doing.
+    pub by: String,
+    /// What happened, a word.
+    pub event: &'static str,
+    /// The same in a sentence.
+    pub text: String,
+    /// The group that it is charged to, where it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Its generation and the youngest one, where it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<[u64; 2]>,
+    /// Its tier, where that may have changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<u8>,
+    /// Pages of the machine that were reclaimed between its eviction and its return.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u64>,
+}
+
+impl Life {
+    /// Puts what was seen into words; groups are named by the layout.
+    pub fn new(run: String, page: &str, moments: &[Moment], layout: &Layout) -> Self {
+        let lines = moments.iter().map(|moment| line(moment, layout)).collect();
+        Self { run, page: page.to_string(), moments: lines, is_cut: moments.len() >= MOST }
+    }
+
+    /// The life as text, a line a moment.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}: page {}\n", self.run, self.page);
+        if self.moments.is_empty() {
+            text += "  it never came into memory\n";
+        }
+        for Line { at_ns, by, text: told, .. } in &self.moments {
+            let us = at_ns / 1000;
+            let (seconds, us) = (us / 1_000_000, us % 1_000_000);
+            text += &format!("{seconds:>6}.{us:06} s  {by:<22} {told}\n");
+        }
+        if self.is_cut {
+            text += "  (what follows is left out)\n";
+        }
+        text
+    }
+}
+
+/// Finds the page: `FILE:PAGE` or `anonN:PAGE`, N a region's number in the workload.
+///
+/// # Errors
+/// Says what there is.
+pub fn find(text: &str, layout: &Layout) -> Result<PageId, String> {
+    let (name, page) = text.rsplit_once(':').ok_or("want FILE:PAGE, such as f0:120")?;
+    let page: u64 = page.parse().map_err(|_| format!("page {page}: want a number"))?;
+    if let Some(at) = layout.files.iter().position(|file| file.name == name) {
+        return Ok(PageId::File { file: at as u32, page });
+    }
+    let number = |kind: &str| name.strip_prefix(kind)?.parse::<usize>().ok();
+    if let Some(at) = number("file").filter(|at| *at < layout.files.len()) {
+        return Ok(PageId::File { file: at as u32, page });
+    }
+    let is_memory = |at: &usize| {
+        layout.regions.get(*at).is_some_and(|r| !matches!(r.kind, RegionKind::File { .. }))
+    };
+    let Some(at) = number("anon").filter(is_memory) else { return Err(known(name, layout)) };
+    match u32::try_from(page).ok().filter(|page| *page < layout.regions[at].pages) {
+        Some(page) => Ok(PageId::Memory { region: at as u32, page }),
+        None => Err(format!("anon{at} has {} pages, from 0 on", layout.regions[at].pages)),
+    }
+}
+
+fn known(name: &str, layout: &Layout) -> String {
+    let files =
+        layout.files.iter().enumerate().map(|(at, file)| format!("file{at} ({})", file.name));
+    let regions = layout.regions.iter().enumerate();
+    let regions = regions.filter(|(_, region)| !matches!(region.kind, RegionKind::File { .. }));
+    let names: Vec<String> = files.chain(regions.map(|(at, _)| format!("anon{at}"))).collect();
+    let (some, rest) = names.split_at(names.len().min(8));
+    let more = if rest.is_empty() { "" } else { ", …" };
+    format!("the workload has no `{name}` (it has: {}{more})", some.join(", "))
+}
+
+fn line(moment: &Moment, layout: &Layout) -> Line {
+    let Moment { at, comm, pid, what } = moment;
+    let (event, text) = words(what, layout);
+    let mut line = Line {
+        at_ns: *at,
+        by: if *pid == 0 { "a device".to_string() } else { format!("{comm}-{pid}") },
+        event,
+        text,
+        group: None,
+        generation: None,
+        tier: None,
+        distance: None,
+    };
+    match what {
+        What::Came { memcg, list, refault } => {
+            line.group = Some(group(*memcg, layout).to_string());
+            line.generation = generation(*list);
+            line.distance = *refault;
+        }
+        What::Moved { to: list, .. } | What::Aged { list } => line.generation = generation(*list),
+        What::Accessed { tier } | What::Forgotten { tier } => line.tier = Some(*tier),
+        _ => {}
+    }
+    line
+}
+
+fn generation(list: List) -> Option<[u64; 2]> {
+    match list {
+        List::Generation { seq, youngest, .. } => Some([seq, youngest]),
+        _ => None,
+    }
+}
+
+fn group(memcg: u32, layout: &Layout) -> &str {
+    let at = (memcg as usize).checked_sub(1);
+    at.map_or("/", |at| layout.groups.get(at).map_or("?", |group| group.name.as_str()))
+}
+
+fn words(what: &What, layout: &Layout) -> (&'static str, String) {
+    let plain = |event, text: &str| (event, text.to_string());
+    match what {
+        What::Came { memcg, list, refault } => {
+            let to = format!("charged to {}, {}", group(*memcg, layout), place(*list));
+            match refault {
+                None => ("came", format!("comes into memory, {to}")),
+                Some(n) => {
+                    ("refaulted", format!("comes back after {n} pages were reclaimed, {to}"))
+                }
+            }
+        }
+        What::Read => plain("read", "its data is there"),
+        What::Moved { from: _, to: List::Off } => plain("isolated", "is taken off its list"),
+        What::Moved { from, to } => {
+            let back = if *from == List::Off { "put back" } else { "moved" };
+            ("moved", format!("{back}: {}", place(*to)))
+        }
+        What::Aged { list } => ("aged", format!("grows older: {}", place(*list))),
+        What::Accessed { tier } => ("accessed", format!("is marked as accessed, tier {tier}")),
+        What::Forgotten { tier } => {
+            ("forgotten", format!("its marks of accesses are taken, tier {tier}"))
+        }
+        What::Dirtied => plain("dirtied", "is newer than the device"),
+        What::WriteBegan => plain("writing", "its write begins"),
+        What::Written => plain("written", "its write has ended"),
+        What::Evicted { swapped: false } => plain("evicted", "is evicted"),
+        What::Evicted { swapped: true } => plain("evicted", "is evicted to swap"),
+        What::Dropped => plain("dropped", "is dropped: cut, unmapped, or its owner ended"),
+    }
+}
+
+fn place(list: List) -> String {
+    match list {
+        List::Generation { seq, oldest, youngest } => {
+            format!("generation {seq} of {oldest} to {youngest}")
+        }
+        List::Active => "on the active list".to_string(),
+        List::Inactive => "on the inactive list".to_string(),
+        List::Unevictable => "where nothing is evicted".to_string(),
+        List::Parked => "in a processor's batch".to_string(),
+        List::Off => "on no list yet".to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+//! Trace events of a run in a file: as ftrace prints them, for `trace-cmd`, `perf script` and what
+//! else reads that text, or as a Perfetto trace. Of the model and of a booted kernel alike, so that
+//! one viewer shows both.
+
+mod perfetto;
+mod proto;
+mod text;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use mglru_error::Error;
+use mglru_sim::tracing::{Event, LEVELS, Sink};
+
+pub use perfetto::{Perfetto, fields};
+pub use text::{HEADER, Owned, parse};
+
+/// Names that end so are Perfetto traces.
+const PERFETTO: [&str; 2] = ["pftrace", "perfetto-trace"];
+
+/// A file that events are written to as they come.
+pub struct TraceFile {
+    path: PathBuf,
+    out: BufWriter<File>,
+    form: Form,
+}
+
+enum Form {
+    Text,
+    Perfetto(Box<Perfetto>),
+}
+
+impl TraceFile {
+    /// Begins a file; its name says in which form.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let file = File::create(path).map_err(|e| Error::io(path, e))?;
+        let form = match is_perfetto(path) {
+            true => Form::Perfetto(Box::default()),
+            false => Form::Text,
+        };
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        if let Form::Text = form {
+            out.write_all(HEADER.as_bytes()).map_err(|e| Error::io(path, e))?;
+        }
+        Ok(Self { path: path.to_path_buf(), out, form })
+    }
+
+    /// Says what went wrong; half a trace is not left behind.
+    fn done(&self, written: io::Result<()>) -> Result<(), String> {
+        written.map_err(|e| {
+            if fs::metadata(&self.path).is_ok_and(|found| found.is_file()) {
+                // The write's own error is the one to tell.
+                let _ = fs::remove_file(&self.path);
+            }
+            format!("--trace-events: {}: {e}", self.path.display())
+        })
+    }
+}
+
+impl Sink for TraceFile {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), String> {
+        let written = match &mut self.form {
+            Form::Text => text::write(&mut self.out, event),
+            Form::Perfetto(perfetto) => perfetto.event(&mut self.out, event),
+        };
+        self.done(written)
+    }
+
+    fn levels(&mut self, at: u64, levels: &[u64; LEVELS.len()]) -> Result<(), String> {
+        let written = match &mut self.form {
+            Form::Text => Ok(()),
+            Form::Perfetto(perfetto) => {
+                let named = LEVELS.into_iter().zip(levels.iter().copied());
+                perfetto.levels(&mut self.out, at, named)
+            }
+        };
+        self.done(written)
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        let written = self.out.flush();
+        self.done(written)
+    }
+}
+
+fn is_perfetto(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| PERFETTO.iter().any(|name| ending == *name))
+}
+
+/// The file of one run of several: its name stands before the ending.
+pub fn file_of(file: &Path, run: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._+=".contains(c) { c } else { '-' };
+    let run: String = run.chars().map(plain).collect();
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match file.extension() {
+        Some(ending) => format!("{stem}-{run}.{}", ending.to_string_lossy()),
+        None => format!("{stem}-{run}"),
+    };
+    file.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests;
