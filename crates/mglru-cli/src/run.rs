@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args) -> Answer {
 }
 
 /// Runs what is missing, writes records and report, says what came of it.
-fn execute(asked: &Asked, output: &Output, events: Option<&Path>) -> Answer {
+pub(super) fn execute(asked: &Asked, output: &Output, events: Option<&Path>) -> Answer {
     if output.skin.is_some() && output.format != Format::Table {
         return Err(ask::skin_of_no_table());
     }

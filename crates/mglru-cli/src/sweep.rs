@@ -123,7 +123,7 @@ pub(super) fn run(args: &Args) -> Answer {
     }
     let mut output = args.output.clone();
     output.quiet = command.is_some();
-    run::execute(&asked, &output)
+    run::execute(&asked, &output, None)
 }
 
 impl Args {
