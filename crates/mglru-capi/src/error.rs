@@ -17,7 +17,7 @@ pub fn status(result: Result<(), Failure>) -> c_int {
     errno
 }
 
-/// As [`status`]; what was made goes to `out`.
+/// Writes what was made to `out`, and answers as [`status`] does.
 ///
 /// # Safety
 /// `out` is null or can be written.
@@ -29,7 +29,7 @@ pub unsafe fn answer<T>(out: *mut T, make: impl FnOnce() -> Result<T, Failure>) 
     status(make().map(|value| unsafe { out.write(value) }))
 }
 
-/// What a pointer points to.
+/// Returns the value that a pointer points to.
 ///
 /// # Safety
 /// It is null or valid for as long as the answer is used.
@@ -38,7 +38,7 @@ pub unsafe fn given<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failu
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::invalid(format!("{what} is NULL")))
 }
 
-/// A string of the caller's.
+/// Reads a string of the caller's.
 ///
 /// # Safety
 /// It is null or ends with a zero byte.

@@ -7,7 +7,7 @@ use mglru_pager::Store;
 
 use crate::error::Failure;
 
-/// `mglru_store`.
+/// Holds the functions of `mglru_store`.
 #[repr(C)]
 pub struct Calls {
     size: usize,

@@ -26,7 +26,7 @@ pub enum Format {
     Html,
 }
 
-/// Table other than our own.
+/// Names a table other than our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Skin {
     /// The vmstat table of 2012's reclaim reports.
@@ -46,7 +46,7 @@ pub fn skin_of_no_table() -> Error {
     Error::Request("--skin goes with --format table only".to_string())
 }
 
-/// A plan and what to change about it.
+/// Names a plan and the changes to it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Asked {
     /// Name of a plan (see `mglru list plans`) or a TOML file

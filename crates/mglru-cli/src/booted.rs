@@ -13,7 +13,7 @@ use mglru_lab::variant::Variant;
 /// Variant of the kernel backend that a named kernel is, unless others are asked for.
 const PLAIN: &str = "k6.12";
 
-/// Which kernels to boot.
+/// Names the kernels to boot.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Booted {
     /// Kernel to boot, a bzImage (backend kernel), or a version that was fetched (`mglru kernel`):

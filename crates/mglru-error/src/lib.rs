@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mglru_workload::trace::TraceError;
 
-/// Why a command stopped. The program prints it as `mglru: error: …` and exits with status 2.
+/// Tells why a command stopped. The program prints it as `mglru: error: …` and exits with status 2.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read or written.
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An input or output error at `path`.
+    /// Creates an input or output error at `path`.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }
@@ -99,7 +99,7 @@ impl KeyError {
         Self::key(key, format!("unknown key{near}"))
     }
 
-    /// The same error one level further out: `theta` inside `workload` is `workload.theta`.
+    /// Puts the key one level further out: `theta` inside `workload` becomes `workload.theta`.
     pub fn within(mut self, section: &str) -> Self {
         self.key = match self.key.is_empty() {
             true => section.to_string(),

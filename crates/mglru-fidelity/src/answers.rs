@@ -13,7 +13,7 @@ use mglru_lab::stats;
 /// Figures of this name are questions of yes or no.
 const YES_OR_NO: &str = "oom_kill";
 
-/// One figure of a run.
+/// Compares one figure of a run on the kernel and in the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// The run, without seeds and repetitions.

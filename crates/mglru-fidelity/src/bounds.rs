@@ -171,7 +171,7 @@ fn moved_between(old: &Release, new: &Release) -> Vec<Moved> {
     before.iter().filter_map(judged).collect()
 }
 
-/// One line a version and LRU, and one for each release and the one before.
+/// Writes one line for each version and LRU, and one for each release and the one before.
 pub fn text(bounds: &[Bound], moved: &[Moved]) -> String {
     let mut out = String::new();
     for b in bounds {

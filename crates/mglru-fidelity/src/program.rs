@@ -27,7 +27,7 @@ const DD_NS: i64 = 11_400_000;
 /// administrator counts for.
 const BY: [&str; 3] = ["kswapd", "direct", "proactive"];
 
-/// Named figures of an outcome.
+/// Holds the named figures of an outcome.
 pub type Figures = BTreeMap<&'static str, f64>;
 
 /// Names the kind of a run.
@@ -80,7 +80,7 @@ impl Program {
         }
     }
 
-    /// The run as a plan's sections. `period_ms`: time from one request to the next.
+    /// Returns the run as a plan's sections. `period_ms`: time from one request to the next.
     ///
     /// # Errors
     /// A number that is missing or no number.
@@ -137,7 +137,7 @@ impl Program {
         (!seconds.is_empty()).then(|| (mglru_lab::stats::mean(&seconds) * 1e3 / requests) as u64)
     }
 
-    /// Figures of a measured run; empty where the record lacks them.
+    /// Returns the figures of a measured run; empty where the record lacks them.
     pub fn measured(&self, run: &Run) -> Figures {
         match (self, &run.fair, &run.run, &run.mixoom) {
             (Self::Fair(keys), Some(fair), ..) => fair_figures(fair, asked_pages(keys) as f64),
@@ -152,7 +152,7 @@ impl Program {
         }
     }
 
-    /// The same of a run of the model or of a booted kernel.
+    /// Returns the same figures of a run of the model or of a booted kernel.
     pub fn found(
         &self,
         counters: &IndexMap<String, u64>,
@@ -187,7 +187,7 @@ impl Program {
         }
     }
 
-    /// The fields of a truth file's line that a run on a booted kernel fills.
+    /// Returns the fields of a truth file's line that a run on a booted kernel fills.
     pub fn line(&self, outcome: &Outcome) -> Map<String, Json> {
         let counter = |name: &str| outcome.counters.get(name).copied().unwrap_or(0);
         let sum = |what: &str| BY.iter().map(|by| counter(&format!("{what}_{by}"))).sum::<u64>();

@@ -73,7 +73,7 @@ impl Measured {
         run.spec.is_empty().then(|| Program::of(run))
     }
 
-    /// `7.2.12 experiment.variant on seed 1`, for messages.
+    /// Returns `7.2.12 experiment.variant on seed 1`, for messages.
     pub fn title(&self) -> String {
         format!("{} {} seed {}", self.point(), on_off(self.mglru), self.seed)
     }
@@ -84,7 +84,7 @@ impl Measured {
     }
 }
 
-/// `on` or `off`.
+/// Returns `on` or `off`.
 pub fn on_off(mglru: bool) -> &'static str {
     if mglru { "on" } else { "off" }
 }

@@ -13,7 +13,7 @@ use mglru_lab::render::number;
 /// Rows of the list of worst cases.
 const WORST: usize = 20;
 
-/// A table for people: one a version.
+/// Writes a table for people for each version.
 pub fn table(report: &Report) -> String {
     let versions: String = report.releases.iter().map(|r| version_table(r) + "\n").collect();
     let bounds = bounds::text(&report.bounds, &report.steps);

@@ -16,7 +16,7 @@ const MAX_MEM_MB: u64 = 1 << 20;
 /// Longest step a record may speak of, seconds.
 const MAX_STEP_S: f64 = 1e6;
 
-/// One measured run. Fields that the model does not need are not read.
+/// Holds one measured run. Fields that the model does not need are not read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     /// `experiment.variant.on|off.sSEED.rREPETITION`
@@ -63,7 +63,7 @@ pub struct Run {
     pub mixoom: Option<Whole>,
 }
 
-/// Groups after requests for their memory.
+/// Holds the figures of groups after requests for their memory.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Fair {
     /// How long all requests took, seconds.
@@ -100,12 +100,12 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// A counter; 0 where there is none of that name.
+    /// Returns a counter; 0 where there is none of that name.
     pub fn counter(&self, name: &str) -> f64 {
         self.d.get(name).copied().unwrap_or(0) as f64
     }
 
-    /// An event; 0 where there was none.
+    /// Returns the count of an event; 0 where there was none.
     pub fn event(&self, name: &str) -> f64 {
         self.events.get(name).copied().unwrap_or(0) as f64
     }
@@ -155,7 +155,7 @@ impl Run {
         version::of(&self.kernel)
     }
 
-    /// `experiment.variant`.
+    /// Returns `experiment.variant`.
     pub fn job(&self) -> String {
         format!("{}.{}", self.exp, self.variant)
     }

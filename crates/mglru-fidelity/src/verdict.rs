@@ -17,7 +17,7 @@ pub(super) const RESOLUTION: f64 = 64.0;
 /// repetitions of one run differ by up to 3 %.
 pub(super) const LEAST_CHANGE: f64 = 0.03;
 
-/// One counter of one measured run beside the model's.
+/// Compares one counter of one measured run with the model's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// The measured run.
@@ -139,7 +139,7 @@ fn compared(pairs: &[Pair]) -> Vec<Compared> {
     all
 }
 
-/// `(model − kernel) / max(kernel, 64)`.
+/// Returns `(model − kernel) / max(kernel, 64)`.
 pub fn relative_error(kernel: u64, model: u64) -> f64 {
     (model as f64 - kernel as f64) / (kernel as f64).max(RESOLUTION)
 }

@@ -5,7 +5,7 @@ use mglru_guest::order::{Steps, Until, Worker, Workload};
 use mglru_guest::report::Measured;
 use serde::{Deserialize, Serialize};
 
-/// The first line a worker is given.
+/// Holds the first line a worker is given.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
     /// The workload, of which it carries out some tasks.
@@ -18,7 +18,7 @@ pub struct Start {
     pub until: Option<Until>,
 }
 
-/// From a worker to the first process.
+/// Lists the messages from a worker to the first process.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Ask {
     /// Everything is built; the worker is in its group.
@@ -43,7 +43,7 @@ pub enum Ask {
     Failed { why: String },
 }
 
-/// From the first process to a worker.
+/// Lists the messages from the first process to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Tell {
     /// Tasks may begin.
@@ -58,7 +58,7 @@ pub enum Tell {
     Finish,
 }
 
-/// A command of an administrator, by the names of the guest.
+/// Describes a command of an administrator, by the names of the guest.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Administer {
     Sync,

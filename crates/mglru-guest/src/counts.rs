@@ -7,7 +7,7 @@ use mglru_guest::report::Done;
 /// Bytes of a block as rusage counts them.
 const BLOCK: u64 = 512;
 
-/// Faults and blocks of a process; zeros when it is gone.
+/// Counts the faults and blocks of a process; zeros when it is gone.
 pub fn of_process(pid: u32) -> Done {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();

@@ -14,13 +14,13 @@ use crate::setup::{set, shell};
 
 /// Longest wait for a device whose driver was just loaded.
 const DEVICE_WAIT: Duration = Duration::from_secs(10);
-/// Where null_blk is asked for devices.
+/// Names the directory where null_blk is asked for devices.
 pub const CONFIG: &str = "/sys/kernel/config";
 /// A disk is filled in pieces of this many bytes.
 const PIECE: usize = 1 << 20;
 /// Transfers past the page cache begin at a multiple of this.
 const ALIGNED: usize = 4096;
-/// Where programs of the host lie.
+/// Lists the directories where programs of the host lie.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Blocks of a page; nothing is initialised in the background while something is measured; blocks
 /// that were filled stay.

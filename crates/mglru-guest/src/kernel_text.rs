@@ -1,6 +1,6 @@
 //! The texts the kernel reports in: `name value` lines, pressure, and the generations of lru_gen.
 
-/// The pairs of a text of `name value` lines (memory.stat, memory.events, vmstat).
+/// Returns the pairs of a text of `name value` lines (memory.stat, memory.events, vmstat).
 pub fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.lines().filter_map(|line| {
         let (name, value) = line.split_once(' ')?;
@@ -8,18 +8,18 @@ pub fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// One value of such a text.
+/// Returns one value of such a text.
 pub fn value(text: &str, name: &str) -> Option<u64> {
     pairs(text).find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
-/// Microseconds of a pressure text's line (`some` or `full`).
+/// Returns the microseconds of a pressure text's line (`some` or `full`).
 pub fn stalled_us(text: &str, kind: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(kind))?;
     line.split_once("total=")?.1.trim().parse().ok()
 }
 
-/// A group in the text of lru_gen.
+/// Holds the generations of a group from the text of lru_gen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemcgGenerations {
     /// The number the debug commands take.
@@ -30,7 +30,7 @@ pub struct MemcgGenerations {
     pub nodes: Vec<NodeGenerations>,
 }
 
-/// The generations of a group on a node, oldest first.
+/// Holds the generations of a group on a node, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeGenerations {
     /// The node.
@@ -39,7 +39,7 @@ pub struct NodeGenerations {
     pub generations: Vec<Generation>,
 }
 
-/// A line of lru_gen.
+/// Holds one generation, a line of lru_gen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generation {
     /// Sequence number.
@@ -99,7 +99,7 @@ fn pages(word: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// The part of lru_gen's text that is about one group, without its first line.
+/// Returns the part of lru_gen's text that is about one group, without its first line.
 pub fn group_part<'a>(text: &'a str, path: &str) -> Option<&'a str> {
     let is_head = |line: &str| {
         let mut words = line.split_whitespace();

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 
 const PORT: &str = "/dev/ttyS1";
 
-/// The open port.
+/// Holds the open port.
 pub struct Link(File);
 
 impl Link {

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use mglru_workload::op::{Advice, Content, MemoryAdvice, RegionSpec};
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 
-/// Bytes of a page.
+/// Gives the size of a page in bytes.
 pub const PAGE: usize = 4096;
 /// Pages whose protection is changed to flush them out of the TLB.
 const FLUSHED: usize = 64;
 /// Bytes of a page that compresses to a third, as the machine's zram assumes.
 const COMPRESSIBLE_NOISE: usize = PAGE / 3;
 
-/// A mapped region.
+/// Holds a mapped region.
 pub struct Mapping {
     start: NonNull<u8>,
     pages: usize,
@@ -190,13 +190,13 @@ fn protection(spec: &RegionSpec) -> ProtFlags {
     ProtFlags::READ | ProtFlags::WRITE | exec
 }
 
-/// Cached pages of a file; 0 when it cannot be told.
+/// Counts the cached pages of a file; 0 when it cannot be told.
 pub fn resident(path: &str) -> u64 {
     let pages = cached_pages(path).unwrap_or_default();
     pages.iter().filter(|cached| **cached).count() as u64
 }
 
-/// Cached pages of a file, four to a hexadecimal digit, the first page in the digit's lowest bit.
+/// Lists a file's cached pages, four to a hexadecimal digit, the first in the digit's lowest bit.
 pub fn resident_pages(path: &str) -> String {
     let pages = cached_pages(path).unwrap_or_default();
     let digit = |four: &[bool]| {

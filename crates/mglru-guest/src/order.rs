@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where the order lies in the initramfs.
+/// Names the file of the order in the initramfs.
 pub const ORDER_FILE: &str = "/order.json";
 /// Under this name a probe tells which kinds of mapped devices there are.
 pub const TARGETS: &str = "dmsetup targets";
-/// Where files of the workload lie in the guest: [`file_path`].
+/// Names the directory of the workload's files in the guest: [`file_path`].
 pub const MOUNT: &str = "/mnt";
 
-/// Path of a workload's file in the guest.
+/// Returns the path of a workload's file in the guest.
 pub fn file_path(file: usize) -> String {
     format!("{MOUNT}/f{file}")
 }
@@ -53,7 +53,7 @@ pub struct Order {
     pub work: Work,
 }
 
-/// Accesses of the first process after which the work stops, and everything is told.
+/// Lists accesses of the first process after which the work stops, and everything is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
     /// The first stop follows this access.
@@ -79,7 +79,7 @@ impl Steps {
         (next <= self.to).then_some(next)
     }
 
-    /// All stops in order, as accesses.
+    /// Returns all stops in order, as accesses.
     pub fn stops(self) -> impl Iterator<Item = u64> {
         let mut taken = 0;
         std::iter::successors(Some(self.from.max(1)), move |stop| {
@@ -89,7 +89,7 @@ impl Steps {
     }
 }
 
-/// The moment at which a run ends before its work is over, and everything is told.
+/// Names the moment at which a run ends before its work is over, and everything is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
     /// After so many accesses of the first process.
@@ -100,7 +100,7 @@ pub enum Until {
     Event(String),
 }
 
-/// A block device with a file system on it.
+/// Describes a block device with a file system on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Disk {
     /// The device, such as `/dev/vda`.
@@ -129,7 +129,7 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// The name by which the kernel mounts it.
+    /// Returns the name by which the kernel mounts it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
@@ -137,7 +137,7 @@ impl FileSystem {
         }
     }
 
-    /// The program that makes it.
+    /// Returns the name of the program that makes it.
     pub fn maker(self) -> &'static str {
         match self {
             Self::Ext4 => "mkfs.ext4",
@@ -146,7 +146,7 @@ impl FileSystem {
     }
 }
 
-/// A disk that is memory of the guest, so that no device of the host decides when it answers.
+/// Describes a disk in the guest's memory, so that no device of the host decides when it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryDisk {
     /// Its size, whole MiB.
@@ -155,7 +155,7 @@ pub struct MemoryDisk {
     pub queue: Option<Queue>,
 }
 
-/// A queue of requests that are served at the same time.
+/// Describes a queue of requests that are served at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     /// Time until a request is answered, nanoseconds.
@@ -164,7 +164,7 @@ pub struct Queue {
     pub depth: u32,
 }
 
-/// A value for a file of procfs, sysfs, debugfs.
+/// Holds a value for a file of procfs, sysfs, debugfs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// The file.
@@ -175,7 +175,7 @@ pub struct Setting {
     pub needed: bool,
 }
 
-/// A memory cgroup.
+/// Describes a memory cgroup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Path below the root, such as `/job`.
@@ -198,7 +198,7 @@ pub enum Work {
     Program(Program),
 }
 
-/// A workload, as data.
+/// Describes a workload, as data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// As a plan's `[workload]`, files of traces as paths in the initramfs.
@@ -217,7 +217,7 @@ pub struct Workload {
     pub workers: Vec<Worker>,
 }
 
-/// A process: an address space in a group.
+/// Describes a process: an address space in a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worker {
     /// Its group; empty: the root.
@@ -226,7 +226,7 @@ pub struct Worker {
     pub tasks: Vec<Task>,
 }
 
-/// A thread of a worker.
+/// Describes a thread of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its number in the workload.
@@ -235,7 +235,7 @@ pub struct Task {
     pub background: bool,
 }
 
-/// A program that runs in a group until it ends by itself or its time is over.
+/// Describes a program that runs in a group until it ends by itself or its time is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// A text for the shell.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Time is spent in pieces no shorter than this: a clock cannot tell shorter ones.
 const SPIN: Duration = Duration::from_micros(20);
 
-/// Processor time asked for and not yet spent.
+/// Holds processor time asked for and not yet spent.
 #[derive(Debug, Default)]
 pub struct ProcessorTime {
     owed: Duration,

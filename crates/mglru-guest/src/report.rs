@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// In the name of the processor of a guest whose instructions are counted. The usual name has
+/// Marks the name of the processor of a guest whose instructions are counted. The usual name has
 /// another word of as many letters there.
 pub const PROFILED: &str = "QEMU TCG CPU profile 2.5+";
 
-/// The first trace event that is told: the work begins.
+/// Names the first trace event that is told: the work begins.
 pub const BEGIN: &str = "mglru: the work begins";
 
-/// One line.
+/// Holds one report, a line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Report {
     /// The program runs; the kernel's release.
@@ -73,7 +73,7 @@ pub enum Report {
     },
 }
 
-/// Counters at some time.
+/// Holds the counters at some time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Since the guest was ready, microseconds.
@@ -101,7 +101,7 @@ pub struct Snapshot {
     pub resident: Vec<u64>,
 }
 
-/// A look at the machine between two accesses.
+/// Holds the machine's state between two accesses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The first process has made so many accesses; 0: it was killed in one.
@@ -114,7 +114,7 @@ pub struct Step {
     pub events: String,
 }
 
-/// Texts about stalls.
+/// Holds the texts about stalls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pressure {
     /// For memory.
@@ -123,7 +123,7 @@ pub struct Pressure {
     pub io: String,
 }
 
-/// Texts of a group.
+/// Holds the texts of a group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupState {
     /// `memory.stat`
@@ -160,7 +160,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Both together.
+    /// Returns the sum of both, counter by counter.
     pub fn plus(self, other: Self) -> Self {
         Self {
             ops: self.ops + other.ops,
@@ -174,7 +174,7 @@ impl Done {
     }
 }
 
-/// A command of an administrator.
+/// Records a command of an administrator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     /// Text that was written, such as `+ 2 0 3 1 0`.
@@ -206,7 +206,7 @@ pub struct Sample {
     pub swap: u64,
 }
 
-/// How a process ended.
+/// Tells how a process ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// Its exit status; absent when a signal ended it.

@@ -21,7 +21,7 @@ const ZRAM: &str = "/dev/zram0";
 /// Files are written in pieces of this many bytes.
 const PIECE: usize = 1 << 20;
 
-/// The directory of a group; the root for an empty path.
+/// Returns the directory of a group; the root for an empty path.
 pub fn group_dir(group: &str) -> String {
     format!("{CGROUPS}{}", group.trim_end_matches('/'))
 }

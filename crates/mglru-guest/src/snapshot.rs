@@ -11,7 +11,7 @@ use mglru_guest::report::{Done, GroupState, Pressure, Sample, Snapshot};
 use crate::memory;
 use crate::setup::group_dir;
 
-/// Where the generations are told, and debug commands taken.
+/// Names the file where the generations are told, and debug commands taken.
 pub const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
 
 /// Reads the kernel's files of counters.
@@ -27,7 +27,7 @@ impl Observer {
         Self { start: Instant::now(), groups, files: order.files.len() }
     }
 
-    /// Since the work began, microseconds.
+    /// Returns the time since the work began, microseconds.
     pub fn at_us(&self) -> u64 {
         self.start.elapsed().as_micros() as u64
     }

@@ -10,20 +10,20 @@ const SYMBOLS: &str = "/proc/kallsyms";
 /// Addresses are hidden from everybody at 2.
 const HIDING: &str = "/proc/sys/kernel/kptr_restrict";
 
-/// Whether the host counts instructions. It says so in the processor's name, because anything that
-/// takes the kernel an instruction more or less would make this another run.
+/// Tells whether the host counts instructions. It says so in the processor's name, because anything
+/// that takes the kernel an instruction more or less would make this another run.
 pub fn are_asked_for() -> bool {
     fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains(PROFILED))
 }
 
-/// Names of code, a line each: how far from the one before in hexadecimal digits, and the name.
+/// Lists code by name, a line each: distance from the one before in hexadecimal digits, and name.
 pub fn told() -> String {
     let _ = fs::write(HIDING, "0");
     let text = fs::read_to_string(SYMBOLS).unwrap_or_default();
     by_distance(text.lines().filter_map(code).collect())
 }
 
-/// Where the kernel's code begins: it is elsewhere at each boot. 0: the kernel does not tell.
+/// Tells where the kernel's code begins: it is elsewhere at each boot. 0: the kernel does not tell.
 pub fn text_address() -> u64 {
     let _ = fs::write(HIDING, "0");
     let Ok(file) = File::open(SYMBOLS) else { return 0 };

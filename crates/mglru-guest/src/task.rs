@@ -124,7 +124,7 @@ fn open_file(number: usize) -> Result<File, String> {
     file.map_err(|e| format!("{path}: {e}"))
 }
 
-/// A task under way.
+/// Holds the state of a task under way.
 pub struct Task<'a> {
     id: TaskId,
     shared: &'a Shared,

@@ -147,12 +147,12 @@ impl Shared {
         say(&mut *locked(&self.out), ask);
     }
 
-    /// The task's next operations.
+    /// Appends the task's next operations.
     pub fn fill(&self, task: TaskId, out: &mut Vec<Op>) {
         locked(&self.workload).fill(task, out);
     }
 
-    /// An operation of a class took so long.
+    /// Counts an operation of a class that took so long.
     pub fn end_op(&self, class: u8, took_ns: u64) {
         self.ops.fetch_add(1, Ordering::Relaxed);
         if let Some(histogram) = locked(&self.latency).get_mut(usize::from(class)) {

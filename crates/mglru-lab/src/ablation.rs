@@ -41,7 +41,7 @@ pub enum Mode {
 /// Versions of the series and the variants that stand for them; the last is the base.
 pub const VERSIONS: [(&str, &str); 4] = [("v2", "v2"), ("v4", "v4"), ("v5", "v5"), ("v7", "after")];
 
-/// Two variants that differ by one patch, and by what had to go with it.
+/// Describes two variants that differ by one patch, and by the patches that go along with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
     /// The patch.
@@ -93,7 +93,7 @@ fn arm(mode: Mode, patch: &str, patches: &[String], from: &str, to: &str) -> Opt
     Some(Arm { patch: patch.to_string(), mode, without, with, along })
 }
 
-/// Names of all variants to run, each once.
+/// Returns the names of all variants to run, each once.
 pub fn variants(arms: &[Arm], modes: &[Mode]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let versions = modes.contains(&Mode::Versions).then_some(VERSIONS.iter());
@@ -161,7 +161,7 @@ pub struct Row {
     pub finding: Finding,
 }
 
-/// A prediction in one comparison.
+/// Holds the result of a prediction in one comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
     /// How the patch was set against its absence.
@@ -179,7 +179,7 @@ pub struct Cell {
     pub finding: Finding,
 }
 
-/// A figure under each version of the series.
+/// Holds a figure under each version of the series.
 #[derive(Clone, Debug, Serialize)]
 pub struct VersionRow {
     /// The figure.

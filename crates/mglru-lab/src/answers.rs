@@ -17,7 +17,7 @@ use mglru_error::Error;
 /// Times that a command is started for runs that it gave no answer to.
 const ROUNDS: usize = 3;
 
-/// Runs of an experiment that await their records.
+/// Holds the runs of an experiment that await their records.
 pub struct Answers {
     hash: String,
     /// By variant, seed and point: has the record come?

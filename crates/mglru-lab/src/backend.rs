@@ -27,7 +27,7 @@ use crate::record::{Group, Metrics};
 use crate::variant::Variant;
 use mglru_error::{Error, KeyError};
 
-/// The sections of a plan at one point of its sweep: every value is a single one.
+/// Holds the sections of a plan at one point of its sweep: every value is a single one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sections {
     /// `[machine]`, keys as the backend defines them.
@@ -91,7 +91,7 @@ pub trait Backend: Sync {
     }
 }
 
-/// A run without its seed, valid by construction.
+/// Describes a run without its seed, valid by construction.
 pub trait Job: Send + Sync {
     /// Switches in force, as recorded.
     fn switches(&self) -> IndexMap<String, Json>;
@@ -220,7 +220,7 @@ pub struct Outcome {
 /// Names `--backend` takes, with what each needs.
 pub const NAMES: [&str; 3] = ["sim", "pager", "kernel"];
 
-/// The backend of that name.
+/// Returns the backend of that name.
 ///
 /// # Errors
 /// When there is none, or this build does not contain it.

@@ -17,7 +17,7 @@ use crate::plan::bound::{Bound, Rule};
 use crate::record::{Metrics, Record};
 use mglru_error::{Error, KeyError, did_you_mean};
 
-/// How a bound came out.
+/// Tells how a bound came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// It holds on every run.
@@ -43,7 +43,7 @@ pub struct Verdict {
     pub found: String,
 }
 
-/// Records that bounds refer to, by file.
+/// Holds the records that bounds refer to, by file.
 pub type Stored = BTreeMap<PathBuf, Vec<Record>>;
 
 /// Reads the records that bounds refer to, before anything runs.
@@ -97,7 +97,7 @@ pub fn status(verdicts: &[Verdict]) -> u8 {
     }
 }
 
-/// Exit status by which `git bisect run` passes a version over.
+/// Gives the exit status by which `git bisect run` passes a version over.
 pub const UNJUDGED: u8 = 125;
 
 fn one(bound: &Bound, variant: &str, runs: &[&Record], stored: &Stored) -> Verdict {

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::record::Record;
 use crate::stats::{self, DIRECTION, EQUIVALENCE, Independent, Paired};
 
-/// One metric of one variant against the base at one sweep point.
+/// Compares one metric of one variant with the base at one sweep point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Metric name.
@@ -111,7 +111,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Sweep points; one empty name without a sweep.
+    /// Returns the sweep points; one empty name without a sweep.
     pub fn points(&self) -> &[String] {
         &self.points
     }
@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
         &self.variants
     }
 
-    /// Records of a variant at a point.
+    /// Returns the records of a variant at a point.
     pub fn cell(&self, variant: &str, point: &str) -> &[&'a Record] {
         let key = (variant.to_string(), point.to_string());
         self.cells.get(&key).map_or(&[], Vec::as_slice)
@@ -140,7 +140,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Every metric of the plan, for every variant but the base, with verdicts.
+/// Compares every metric of the plan, for every variant but the base, and adds verdicts.
 pub fn all(plan: &Plan, table: &Table) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for point in table.points() {
@@ -170,7 +170,7 @@ fn remember(names: &mut Vec<String>, name: &str) {
     }
 }
 
-/// A metric of both sides, paired by seed and sweep point.
+/// Pairs a metric of both sides by seed and sweep point.
 pub fn pairs(metric: &str, base: &[&Record], variant: &[&Record]) -> Vec<(f64, f64)> {
     let partner = |a: &&Record| {
         let b = variant.iter().find(|b| b.seed == a.seed && b.point() == a.point())?;

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use mglru_error::KeyError;
 
-/// One `--set KEY=VALUE`. The value is TOML where it parses as such, else a plain string.
+/// Holds one `--set KEY=VALUE`. The value is TOML where it parses as such, else a plain string.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Dotted key.
@@ -29,7 +29,7 @@ impl std::str::FromStr for Assignment {
     }
 }
 
-/// A scalar or list as typed on a command line.
+/// Parses a scalar or list as typed on a command line.
 pub fn parse_value(text: &str) -> Value {
     let line = format!("value = {text}");
     let parsed = line.parse::<Table>().ok().filter(|table| table.len() == 1);
@@ -97,7 +97,7 @@ pub fn flatten(table: &Table) -> Table {
     leaves(table).into_iter().map(|(key, value)| (key, value.clone())).collect()
 }
 
-/// The table as sorted `key = value` lines: equal text for equal meaning.
+/// Writes the table as sorted `key = value` lines: equal text for equal meaning.
 pub fn canonical(table: &Table) -> String {
     let sorted: BTreeMap<String, String> =
         leaves(table).into_iter().map(|(key, value)| (key, value.to_string())).collect();

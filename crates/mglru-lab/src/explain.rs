@@ -4,7 +4,7 @@ use mglru_sim::explain::{List, MOST, Moment, PageId, What};
 use mglru_workload::{Layout, RegionKind};
 use serde::Serialize;
 
-/// The life of a page in one run.
+/// Lists the events of one page in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Life {
     /// Variant and seed.
@@ -17,7 +17,7 @@ pub struct Life {
     pub is_cut: bool,
 }
 
-/// One thing that happened.
+/// Describes one event of the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// When, ns of virtual time.
@@ -49,7 +49,7 @@ impl Life {
         Self { run, page: page.to_string(), moments: lines, is_cut: moments.len() >= MOST }
     }
 
-    /// The life as text, a line a moment.
+    /// Writes the events as text, a line each.
     pub fn text(&self) -> String {
         let mut text = format!("{}: page {}\n", self.run, self.page);
         if self.moments.is_empty() {

@@ -58,12 +58,12 @@ impl Notes {
         (kept, notes)
     }
 
-    /// The variants left out, those of one reason together: `before, after (why); p04 (why)`.
+    /// Lists the variants left out, those of one reason together: `before, after (why); p04 (why)`.
     pub fn left_out_text(&self) -> String {
         grouped(&self.left_out)
     }
 
-    /// A line for each kind of note, for people.
+    /// Returns a line for each kind of note, for people.
     pub fn lines(&self, backend: &str) -> String {
         let mut text = String::new();
         for (what, list) in [("left out", &self.left_out), ("replaced", &self.replaced)] {

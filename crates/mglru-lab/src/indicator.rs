@@ -8,7 +8,7 @@ use crate::judge::{ControlResult, Verdict};
 use crate::plan::{Indicator, Plan};
 use crate::stats;
 
-/// One indicator of one variant.
+/// Holds one indicator of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IndicatorResult {
     /// Variant.

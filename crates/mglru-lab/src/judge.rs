@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::plan::expect::{Direction, Expect, NEUTRAL_BAND, Neutral, Published};
 use crate::stats;
 
-/// Outcome of an expectation.
+/// Names the outcome of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -35,7 +35,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// A published figure beside ours.
+/// Sets a published figure beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PublishedResult {
     /// Metric.
@@ -155,7 +155,7 @@ pub fn neutral(plan: &Plan, table: &Table) -> Vec<ControlResult> {
     })
 }
 
-/// The verdict a comparison carries: the plan's own expectation first.
+/// Sets the verdict of a comparison: the plan's own expectation comes first.
 pub fn comparison(plan: &Plan, mut found: Comparison) -> Comparison {
     let about = |metric: &str, base: &Option<String>, variant: &str| {
         let base = base.as_ref().unwrap_or(&plan.base);
@@ -180,7 +180,7 @@ pub fn unexpected(found: &Comparison) -> Verdict {
     }
 }
 
-/// One verdict for the whole run: a miss anywhere is a miss.
+/// Returns one verdict for the whole run: a miss anywhere is a miss.
 pub fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
     let all: Vec<Verdict> = verdicts.into_iter().collect();
     let order = [Verdict::Missed, Verdict::Reproduced, Verdict::Neutral];

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 /// A processor that is busier than this decides how fast the work goes.
 const BOUND: f64 = 0.75;
 
-/// A line for people, from the records' own figures; none where the work waited for devices, or
-/// time was the host's.
+/// Returns a line for people, from the records' own figures; none where the work waited for
+/// devices, or time was the host's.
 pub fn line<'a>(records: impl Iterator<Item = &'a IndexMap<String, Json>>) -> Option<String> {
     let figure = |custom: &IndexMap<String, Json>, name: &str| custom.get(name)?.as_f64();
     let told =

@@ -20,7 +20,7 @@ use crate::variant::Variant;
 /// Largest number of seeds a plan may ask for.
 pub const MAX_SEEDS: u64 = 10_000;
 
-/// A plan with its own keys checked.
+/// Holds a plan with its own keys checked.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Where it was read from, for messages.

@@ -8,7 +8,7 @@ use crate::dotted::Assignment;
 use crate::plan::Plan;
 use mglru_error::{Error, did_you_mean};
 
-/// Plans compiled in, by name.
+/// Lists the plans compiled in, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("quickstart", include_str!("../../../plans/quickstart.toml")),
     ("mongodb", include_str!("../../../plans/mongodb.toml")),

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use crate::variant::Variant;
 use mglru_error::{KeyError, did_you_mean};
 
-/// The configuration of a variant under a plan's reclaim keys.
+/// Returns the configuration of a variant under a plan's reclaim keys.
 ///
 /// # Errors
 /// Names the variant or key the core does not know, or the value it does not take.
@@ -33,12 +33,12 @@ pub fn switches(config: &Config) -> IndexMap<String, Json> {
     states.map(|(name, on)| (name.to_string(), Json::Bool(on))).collect()
 }
 
-/// Named variants with descriptions.
+/// Returns the named variants with descriptions.
 pub fn variants() -> Vec<(String, String)> {
     VARIANTS.iter().map(|v| (v.name.to_string(), v.says.to_string())).collect()
 }
 
-/// Patch switches and plain keys with descriptions.
+/// Returns the patch switches and plain keys with descriptions.
 pub fn keys() -> Vec<(String, String)> {
     let all = Config::switches().chain(Config::KEYS);
     all.map(|(name, says)| (name.to_string(), says.to_string())).collect()

@@ -30,7 +30,7 @@ pub struct Profile {
     pub phases: Vec<Phase>,
 }
 
-/// Part of a run.
+/// Holds the figures of one part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// The workload's name for it; none before the first that it marks.
@@ -79,7 +79,7 @@ impl Counts {
         (now == Self::default()).then_some(phases)
     }
 
-    /// Sums by function, the most first and equal ones by name.
+    /// Sums the counts by function, the most first and equal ones by name.
     pub fn by_function(&self, symbols: &Symbols) -> IndexMap<String, u64> {
         let mut functions: IndexMap<String, u64> = IndexMap::new();
         for (address, count) in &self.blocks {

@@ -5,16 +5,16 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// Version of the record layout.
+/// Gives the version of the record layout.
 pub const SCHEMA: u32 = 1;
 
-/// Version of the program, part of every record.
+/// Gives the version of the program, part of every record.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Key in `custom` that names the point of a sweep.
 pub const POINT: &str = "point";
 
-/// The result of one run.
+/// Holds the result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -61,7 +61,7 @@ pub struct Metrics {
     pub virtual_s: f64,
 }
 
-/// Latency of application operations, microseconds.
+/// Holds the latency of application operations, microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -96,14 +96,14 @@ impl Record {
         }
     }
 
-    /// The record as one line, newline included.
+    /// Returns the record as one line, newline included.
     pub fn line(&self) -> String {
         let mut line = serde_json::to_string(self).expect("records have string keys only");
         line.push('\n');
         line
     }
 
-    /// Name of the sweep point; empty without a sweep.
+    /// Returns the name of the sweep point; empty without a sweep.
     pub fn point(&self) -> &str {
         self.custom.get(POINT).and_then(Json::as_str).unwrap_or_default()
     }
@@ -113,7 +113,7 @@ impl Record {
         (&self.variant, self.seed, self.point())
     }
 
-    /// A metric by name: a figure of `metrics` (`latency_us.p99`), a counter, `custom.x`,
+    /// Returns a metric by name: a figure of `metrics` (`latency_us.p99`), a counter, `custom.x`,
     /// `/group:counter`, a counter of a phase (`pgpgin@scan`), or a quotient `a/b` of two of them.
     /// `None` when the record has no such figure or the divisor is 0.
     pub fn metric(&self, name: &str) -> Option<f64> {

@@ -28,14 +28,14 @@ pub use table::{comparisons, list, misses, plain, report};
 
 use serde::Serialize;
 
-/// A value as one JSON document with a final newline.
+/// Writes a value as one JSON document with a final newline.
 pub fn json<T: Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string(value).expect("results have string keys only");
     text.push('\n');
     text
 }
 
-/// A figure for people: whole numbers whole, others with five significant digits.
+/// Writes a figure for people: whole numbers whole, others with five significant digits.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
@@ -54,7 +54,7 @@ pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_string(), |x| format!("{x:.3}"))
 }
 
-/// An interval for people; a single pair has none and says so.
+/// Writes an interval for people; a single pair has none and says so.
 pub fn interval(value: Option<[f64; 2]>, n: usize) -> String {
     match value {
         Some([low, high]) => format!("[{low:.3}, {high:.3}]"),

@@ -10,7 +10,7 @@ use crate::pace;
 use crate::plan::Plan;
 use crate::record::Record;
 
-/// The result of `mglru run`, in the shape of its JSON output.
+/// Holds the result of `mglru run`, in the shape of its JSON output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Plan name.
@@ -67,13 +67,13 @@ impl Report {
         }
     }
 
-    /// Lines about the run as a whole: variants left out or replaced, and what decided its pace.
+    /// Returns remarks on the run: variants left out or replaced, and what decided its pace.
     pub fn remarks(&self) -> String {
         let customs = self.records.iter().map(|record| &record.custom);
         self.notes.lines(&self.backend) + &pace::line(customs).unwrap_or_default()
     }
 
-    /// Exit status of `mglru run`: 1 when an expectation was missed or a control failed.
+    /// Returns `mglru run`'s exit status: 1 when an expectation was missed or a control failed.
     pub fn exit_status(&self) -> u8 {
         u8::from(self.verdict == Verdict::Missed)
     }

@@ -32,7 +32,7 @@ pub type Stop = Arc<AtomicBool>;
 /// Unwinds a run that is to end.
 struct Stopped;
 
-/// A bar on stderr, shown only on a terminal; and a way to stop.
+/// Shows a bar on stderr, if that is a terminal; and holds a way to stop.
 pub struct Progress {
     bar: ProgressBar,
     stop: Option<Stop>,
@@ -47,12 +47,12 @@ impl Progress {
         }
     }
 
-    /// Never shown.
+    /// Creates a bar that is never shown.
     pub fn hidden() -> Self {
         Self { bar: ProgressBar::hidden(), stop: None }
     }
 
-    /// Never shown; runs unwind when `stop` is set, so that panics of the build must.
+    /// Creates a hidden bar; runs unwind when `stop` is set, so that panics of the build must.
     pub fn stoppable(stop: &Stop) -> Self {
         Self { stop: Some(stop.clone()), ..Self::hidden() }
     }

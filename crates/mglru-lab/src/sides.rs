@@ -26,7 +26,7 @@ pub struct Sides {
     pub reports: Vec<Report>,
 }
 
-/// One question and each backend's answer.
+/// Holds one question and each backend's answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The question.
@@ -63,7 +63,7 @@ impl Sides {
         Self { plan: plan.name.clone(), backends, rows, reports: reports.to_vec() }
     }
 
-    /// 1 when the backends disagree anywhere, or any of them misses what the plan expects.
+    /// Returns 1 when the backends disagree anywhere, or any of them misses what the plan expects.
     pub fn exit_status(&self) -> u8 {
         let disagree = self.rows.iter().any(|row| row.agree == Some(false));
         let missed = self.reports.iter().any(|report| report.exit_status() != 0);

@@ -21,7 +21,7 @@ use crate::trace_events;
 use crate::variant::Variant;
 use mglru_error::{Error, KeyError};
 
-/// What the command line changes about a plan.
+/// Holds the changes that the command line makes to a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Run these variants only; empty: the plan's.
@@ -38,7 +38,7 @@ pub struct Selection {
     pub notes: Notes,
 }
 
-/// A plan resolved against a backend.
+/// Holds a plan resolved against a backend.
 pub struct Experiment {
     /// The plan, with the selection applied.
     pub plan: Plan,
@@ -56,7 +56,7 @@ pub struct Experiment {
     pub given: Vec<Variant>,
 }
 
-/// One run, valid by construction.
+/// Describes one run, valid by construction.
 #[derive(Clone)]
 pub struct RunSpec {
     /// Stable name of the run within all plans, 12 hex digits.
@@ -145,7 +145,7 @@ impl Experiment {
         Ok(plan.variants)
     }
 
-    /// The record of a finished run.
+    /// Makes the record of a finished run.
     ///
     /// # Errors
     /// When a figure is not finite.
@@ -217,7 +217,7 @@ impl RunSpec {
         format!("{backend}-{}-{}{point}{}", self.variant.name, self.seed, self.point)
     }
 
-    /// `after seed 3 (workload.theta=0.9)`, for messages.
+    /// Returns `after seed 3 (workload.theta=0.9)`, for messages.
     pub fn title(&self) -> String {
         let point =
             if self.point.is_empty() { String::new() } else { format!(" ({})", self.point) };

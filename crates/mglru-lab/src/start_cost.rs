@@ -29,7 +29,7 @@ const LARGE: usize = 14;
 /// should it come to the same group each time.
 const SMALL: usize = 640;
 
-/// Ways of finding groups: a name, and the keys of the core it stands for.
+/// Lists the ways of finding groups: a name, and the keys of the core it stands for.
 pub const WALKS: [(&str, &[(&str, &str)]); 3] = [
     ("memcg LRU", &[]),
     ("iterator, 6.1", &[("memcg_walk", "iter"), ("partial_walks", "false")]),
@@ -89,7 +89,7 @@ impl Host for Idle {
     }
 }
 
-/// A machine full of equal groups.
+/// Holds a machine full of equal groups.
 #[derive(Debug)]
 pub struct Ground {
     lru: Lru,
@@ -98,7 +98,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// `nr` groups under one way of finding them.
+    /// Creates `nr` groups under one way of finding them.
     ///
     /// # Panics
     /// If the way names keys that the core does not know.
@@ -151,7 +151,7 @@ impl Ground {
     }
 }
 
-/// One point of the picture.
+/// Holds one point of the picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// How groups are found.

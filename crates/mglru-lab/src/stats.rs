@@ -3,13 +3,13 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Two-sided confidence of the direction test.
+/// Sets the two-sided confidence of the direction test.
 pub const DIRECTION: f64 = 0.95;
 
-/// Two-sided confidence of the equivalence test: two one-sided tests at 5 %.
+/// Sets the two-sided confidence of the equivalence test: two one-sided tests at 5 %.
 pub const EQUIVALENCE: f64 = 0.90;
 
-/// Paired log-ratios, variant over base.
+/// Holds paired log-ratios, variant over base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paired {
     logs: Vec<f64>,
@@ -24,22 +24,22 @@ impl Paired {
         (positive && !pairs.is_empty()).then(|| Self { logs: logs() })
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     pub fn n(&self) -> usize {
         self.logs.len()
     }
 
-    /// Mean log-ratio.
+    /// Returns the mean log-ratio.
     pub fn log_ratio(&self) -> f64 {
         mean(&self.logs)
     }
 
-    /// Geometric mean of the ratios.
+    /// Returns the geometric mean of the ratios.
     pub fn ratio(&self) -> f64 {
         self.log_ratio().exp()
     }
 
-    /// Interval of the ratio; `None` for a single pair.
+    /// Returns the interval of the ratio; `None` for a single pair.
     pub fn interval(&self, confidence: f64) -> Option<[f64; 2]> {
         interval(&self.logs, confidence).map(|ends| ends.map(f64::exp))
     }
@@ -97,12 +97,12 @@ pub fn interval(values: &[f64], confidence: f64) -> Option<[f64; 2]> {
     Some([centre - half, centre + half])
 }
 
-/// Arithmetic mean; NaN for nothing.
+/// Returns the arithmetic mean; NaN for no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Standard deviation over mean of a whole population; `None` for fewer than two, or a mean of 0.
+/// Divides a population's standard deviation by its mean; `None` for fewer than 2 or a mean of 0.
 pub fn spread(values: &[f64]) -> Option<f64> {
     let mean = mean(values);
     let squares = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();

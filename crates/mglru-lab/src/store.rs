@@ -32,7 +32,7 @@ impl Disk for File {
     }
 }
 
-/// An open folder of records.
+/// Holds an open folder of records.
 pub struct Store {
     dir: PathBuf,
     records: Vec<Record>,
@@ -78,7 +78,7 @@ impl Store {
         Ok((Self { dir: dir.to_path_buf(), records, file, len, _lock: lock }, found))
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

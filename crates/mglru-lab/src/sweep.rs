@@ -16,7 +16,7 @@ const MAX_CANDIDATES: usize = 8;
 /// Sections in which every list is an axis, because their keys take single values only.
 const SCALAR_SECTIONS: [&str; 2] = ["groups.", "reclaim."];
 
-/// One point of a sweep.
+/// Describes one point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// `workload.theta=0.9, groups./a.memory.max=64MiB`; empty without a sweep.

@@ -13,7 +13,7 @@ use crate::spec::{Experiment, RunSpec, Selection};
 use crate::variant::Variant;
 use mglru_error::Error;
 
-/// Version of the layout.
+/// Gives the version of the layout.
 pub const SCHEMA: u32 = 1;
 
 /// Backends whose runs need nothing of the machine that they are made on.
@@ -101,7 +101,7 @@ impl Task {
         Ok(task)
     }
 
-    /// The task as one line, newline included.
+    /// Returns the task as one line, newline included.
     pub fn line(&self) -> String {
         let mut line = serde_json::to_string(self).expect("tasks have string keys only");
         line.push('\n');

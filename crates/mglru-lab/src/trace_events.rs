@@ -91,7 +91,7 @@ fn is_perfetto(path: &Path) -> bool {
     path.extension().is_some_and(|ending| PERFETTO.iter().any(|name| ending == *name))
 }
 
-/// The file of one run of several: its name stands before the ending.
+/// Names the file of one run of several: the run's name stands before the ending.
 pub fn file_of(file: &Path, run: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._+=".contains(c) { c } else { '-' };
     let run: String = run.chars().map(plain).collect();

@@ -9,7 +9,7 @@ use crate::dotted::{self, Assignment};
 use crate::typed;
 use mglru_error::KeyError;
 
-/// A policy to run: a named base and the keys that differ from it.
+/// Describes a policy to run: a named base and the keys that differ from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Name shown in tables and records.
@@ -34,7 +34,7 @@ struct AsTyped {
 }
 
 impl Variant {
-    /// A variant of the core under its own name.
+    /// Returns a variant of the core under its own name.
     pub fn named(name: &str) -> Self {
         let (name, base) = (name.to_string(), name.to_string());
         Self { name, base, set: IndexMap::new(), with: Vec::new() }

@@ -43,7 +43,7 @@ pub enum Section {
     Soak,
 }
 
-/// How to measure.
+/// Says how to measure.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Pairs of runs of each comparison.

@@ -44,7 +44,7 @@ impl Running {
     }
 }
 
-/// A pager's refusal as this program's.
+/// Turns a pager's refusal into this program's error.
 pub fn told(what: impl AsRef<Path>, error: &ControlError) -> Error {
     Error::Request(format!("{}: {error}", what.as_ref().display()))
 }

@@ -13,9 +13,9 @@ use crate::faults::Faults;
 use crate::pressure::Pressure;
 use crate::sys::{PAGE, clock};
 
-/// Cost of a resident page: itself, and its folio and links in the policy's slab.
+/// Gives the bytes a resident page costs: itself, and its folio and links in the policy's slab.
 pub const PAGE_COST: u64 = PAGE as u64 + 40;
-/// No limit.
+/// Means that a setting has no limit.
 pub const NO_LIMIT: u64 = u64::MAX;
 /// Bytes that one batch of reclaim may add to swap's pool before it frees its pages.
 const RECLAIM_BYTES: u64 = 64 * PAGE as u64;
@@ -24,7 +24,7 @@ const RECLAIM_BYTES: u64 = 64 * PAGE as u64;
 const RESERVE_SHARE: u64 = 256;
 const RESERVE_BYTES: (u64, u64) = (16 * PAGE as u64, 1024 * PAGE as u64);
 
-/// A limit or protection of a group.
+/// Names a limit or protection of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// `memory.min`, bytes.
@@ -69,7 +69,7 @@ impl Happened {
     pub const ALL: usize = Self::Stuck as usize + 1;
 }
 
-/// One group.
+/// Holds the usage, limits and events of one group.
 #[derive(Debug)]
 pub struct Account {
     /// Its path below the root, `/` for the root itself.
@@ -95,7 +95,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// A group without limits.
+    /// Creates the account of a group without limits.
     pub fn new(path: String, memcg: MemcgId, parent: Option<Arc<Self>>) -> Self {
         let settings = [0, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT].map(AtomicU64::new);
         Self {
@@ -126,43 +126,43 @@ impl Account {
         self.removed.load(Ordering::Acquire)
     }
 
-    /// Is it `other`, or somewhere below it?
+    /// Tells whether this is `other` or a group below it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.ancestry().any(|above| std::ptr::eq(above, other))
     }
 
-    /// The group above it.
+    /// Returns the group above it.
     pub fn parent(&self) -> Option<&Arc<Self>> {
         self.parent.as_ref()
     }
 
-    /// So many more threads stall from now on, or fewer.
+    /// Adds `more` to the threads that stall in this group and those above it.
     pub fn shift_stalls(&self, more: i32) {
         let now = clock::monotonic();
         self.ancestry().for_each(|account| account.pressure.shift(now, more));
     }
 
-    /// This group and those above it.
+    /// Lists this group and those above it.
     pub fn ancestry(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |account| account.parent.as_deref())
     }
 
-    /// `memory.current`, bytes.
+    /// Returns `memory.current`, bytes.
     pub fn usage(&self) -> u64 {
         self.usage.load(Ordering::Relaxed)
     }
 
-    /// `memory.peak`, bytes.
+    /// Returns `memory.peak`, bytes.
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// `memory.swap.current`, bytes.
+    /// Returns `memory.swap.current`, bytes.
     pub fn swap(&self) -> u64 {
         self.swap.load(Ordering::Relaxed)
     }
 
-    /// A limit or protection.
+    /// Returns a limit or protection.
     pub fn get(&self, setting: Setting) -> u64 {
         self.settings[setting as usize].load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl Account {
         self.settings[setting as usize].store(bytes, Ordering::Relaxed);
     }
 
-    /// `memory.swappiness`, 0 to 200.
+    /// Returns `memory.swappiness`, 0 to 200.
     pub fn swappiness(&self) -> u8 {
         self.swappiness.load(Ordering::Relaxed)
     }
@@ -182,17 +182,17 @@ impl Account {
         self.swappiness.store(swappiness.min(200), Ordering::Relaxed);
     }
 
-    /// How often each thing happened.
+    /// Lists how often each event happened.
     pub fn all_events(&self) -> impl Iterator<Item = u64> + '_ {
         self.events.iter().map(|event| event.load(Ordering::Relaxed))
     }
 
-    /// It happened; how often before.
+    /// Counts an event and returns how often it happened before.
     pub fn note(&self, what: Happened) -> u64 {
         self.events[what as usize].fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Room left for pages of faults below this group's own `memory.max`, bytes.
+    /// Returns the room left for pages of faults below this group's own `memory.max`, bytes.
     pub fn room(&self) -> u64 {
         self.fault_max().saturating_sub(self.usage())
     }
@@ -279,7 +279,7 @@ impl Account {
         self.ancestry().map(room).min().unwrap_or(0)
     }
 
-    /// Bytes to keep free below `memory.max`: where reclaim begins, and where it ends.
+    /// Returns the bytes to keep free below `memory.max`: where reclaim begins, and where it ends.
     pub fn reserve(&self) -> (u64, u64) {
         let (least, most) = RESERVE_BYTES;
         let max = self.fault_max();
@@ -288,7 +288,7 @@ impl Account {
         (low, low + (low / 4).max(least).min(low / 2))
     }
 
-    /// Usage from which on reclaim works in the background.
+    /// Returns the usage from which on reclaim works in the background, bytes.
     pub fn background_from(&self) -> u64 {
         let max = self.fault_max();
         let below_max = if max == NO_LIMIT { NO_LIMIT } else { max - self.reserve().0 };
@@ -300,7 +300,7 @@ impl Account {
         self.ancestry().all(|account| account.usage() + PAGE_COST <= account.background_from())
     }
 
-    /// Usage at which it stops again.
+    /// Returns the usage at which background reclaim stops again, bytes.
     pub fn background_until(&self) -> u64 {
         let max = self.fault_max();
         let below_max = if max == NO_LIMIT { NO_LIMIT } else { max - self.reserve().1 };

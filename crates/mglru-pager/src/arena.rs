@@ -30,10 +30,10 @@ use crate::sys::wake::Wake;
 
 /// Events after which the policy is woken to take them.
 pub const INBOX: usize = 4096;
-/// Bytes that they take until then.
+/// Gives the bytes that [`INBOX`] events take.
 pub const INBOX_BYTES: u64 = (INBOX * size_of::<(Event, u32)>()) as u64;
 
-/// Signals to one handler.
+/// Holds the signals to one handler.
 pub struct HandlerSignal {
     /// Wakes it: faults that wait should be tried again.
     pub wake: Wake,
@@ -47,7 +47,7 @@ impl HandlerSignal {
     }
 }
 
-/// One arena, shared by its fault handlers, the policy thread and its owner.
+/// Holds the state of one arena, shared by its fault handlers, the policy thread and its owner.
 pub struct Arena {
     /// Its number.
     pub id: u32,
@@ -96,7 +96,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena, nothing resident.
+    /// Creates an arena with nothing resident.
     pub fn new(
         id: u32,
         wanted: Wanted,
@@ -154,7 +154,7 @@ impl Arena {
         matches!(self.backing, Backing::Copy(_))
     }
 
-    /// The store behind it.
+    /// Returns the store behind the arena.
     pub fn store(&self) -> Option<&Arc<dyn Store>> {
         match &self.backing {
             Backing::Store(store) | Backing::Copy(store) => Some(store),
@@ -178,7 +178,7 @@ impl Arena {
         self.pages.slot(page) != 0 || self.pages.presence(page) == Presence::Dirty
     }
 
-    /// The program's own private memory.
+    /// Tells whether it is the program's own private memory.
     pub fn is_heap(&self) -> bool {
         self.staging.is_some()
     }
@@ -219,7 +219,7 @@ impl Arena {
         u64::from(page) * PAGE as u64
     }
 
-    /// A run of pages as offsets.
+    /// Returns a run of pages as offsets.
     pub fn span(&self, first: u32, n: u32) -> Span {
         Span { start: self.offset(first), len: self.offset(n) }
     }
@@ -248,7 +248,7 @@ impl Arena {
         }
     }
 
-    /// As [`Self::post`], without allocating. False: there is no room.
+    /// Posts as [`Self::post`] does, without allocating. False: there is no room.
     pub fn post_in_place(&self, event: Event, page: u32) -> bool {
         let mut inbox = idle::lock(&self.inbox);
         let fits = inbox.len() < inbox.capacity();
@@ -323,13 +323,13 @@ impl Arena {
         }
     }
 
-    /// An I/O error happened; the next flush says so.
+    /// Notes an I/O error, which the next flush reports.
     pub fn note_error(&self, error: &io::Error) {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         self.error.store(errno as u32, Ordering::Release);
     }
 
-    /// The error since the last time somebody asked.
+    /// Takes the error noted since the last call.
     pub fn take_error(&self) -> Option<io::Error> {
         match self.error.swap(0, Ordering::AcqRel) {
             0 => None,

@@ -29,7 +29,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-/// A file mapped with a fixed number of pages in memory. What is dirty when it is dropped is lost.
+/// Maps a file with a fixed number of pages in memory. What is dirty when it is dropped is lost.
 pub struct FifoPager {
     shared: Arc<Shared>,
     words: usize,

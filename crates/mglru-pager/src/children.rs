@@ -76,7 +76,7 @@ enum Held {
     Bytes(Box<[u8]>),
 }
 
-/// A forked child: its faults, and what it has not been given yet.
+/// Describes a forked child: its faults, and the pages that it has not been given yet.
 pub struct Child {
     arena: Arc<Arena>,
     uffd: Uffd,

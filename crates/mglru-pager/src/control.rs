@@ -88,7 +88,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     socket::close_to_others(path).map(|()| listener)
 }
 
-/// A socket whose owner ended without taking it away. A child may hold it open still.
+/// Tells whether a socket's owner ended without taking it away. A child may hold it open still.
 pub fn is_stale(path: &Path) -> bool {
     let ended = |stream| Peer::of(&stream).is_ok_and(Peer::has_ended);
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;

@@ -28,7 +28,7 @@ pub enum FaultEngine {
 }
 
 impl FaultEngine {
-    /// As options name it.
+    /// Returns the name that options give it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Thread => "thread",
@@ -74,7 +74,7 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// The engine of an arena.
+/// Creates the engine of an arena.
 pub fn of(backing: &Backing, faults: FaultEngine, kept_bits: bool) -> Box<dyn Engine> {
     match (backing, faults) {
         (Backing::Heap(_), _) => Box::new(OneThread { kept_bits }),

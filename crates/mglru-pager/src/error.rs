@@ -81,7 +81,7 @@ impl PagerError {
     }
 }
 
-/// Answer of a C function that fails: an errno, and a line that says why.
+/// Holds the answer of a C function that fails: an errno, and a line that says why.
 #[derive(Debug)]
 pub struct Failure(pub i32, pub String);
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The kind of access that faulted.
+/// Names the kind of access that faulted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A page that never held anything.
@@ -18,10 +18,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in order.
+    /// Lists all kinds, in order.
     pub const ALL: [Self; 5] = [Self::Minor, Self::Major, Self::Zswap, Self::Limbo, Self::Protect];
 
-    /// As metrics name it.
+    /// Returns the name that metrics give it.
     pub fn name(self) -> &'static str {
         ["minor", "major", "zswap", "limbo", "wp"][self as usize]
     }
@@ -46,13 +46,13 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// How many.
+    /// Counts the faults.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 }
 
-/// Faults of one group, by kind.
+/// Counts the faults of one group, by kind.
 #[derive(Debug, Default)]
 pub struct Faults {
     counts: [[AtomicU64; CLASSES]; Kind::ALL.len()],
@@ -60,7 +60,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// A fault took so long.
+    /// Counts a fault and how long it took, ns.
     pub fn note(&self, kind: Kind, ns: u64) {
         self.counts[kind as usize][class(ns)].fetch_add(1, Ordering::Relaxed);
         self.sums[kind as usize].fetch_add(ns, Ordering::Relaxed);

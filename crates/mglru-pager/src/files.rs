@@ -14,7 +14,7 @@ use value::{limit_text, parse_limit, parse_number};
 type Read = fn(&Group) -> Result<String, PagerError>;
 type Write = fn(&Group, &str) -> Result<(), PagerError>;
 
-/// One file of a group.
+/// Describes one file of a group.
 #[derive(Clone, Copy)]
 pub struct GroupFile {
     /// Its name.
@@ -26,17 +26,17 @@ pub struct GroupFile {
 }
 
 impl GroupFile {
-    /// Has the group of this path the file?
+    /// Tells whether the group of this path has the file.
     pub fn is_in(&self, path: &str) -> bool {
         !self.of_root || path == "/"
     }
 
-    /// Can it be read?
+    /// Tells whether it can be read.
     pub fn is_readable(&self) -> bool {
         self.read.is_some()
     }
 
-    /// Can it be written?
+    /// Tells whether it can be written.
     pub fn is_writable(&self) -> bool {
         self.write.is_some()
     }
@@ -96,7 +96,7 @@ fn file(name: &str) -> Result<&'static GroupFile, PagerError> {
 }
 
 impl Group {
-    /// The text of one of its [`files`].
+    /// Reads the text of one of its [`files`].
     ///
     /// # Errors
     /// There is no such file, it cannot be read, or the pager has stopped.

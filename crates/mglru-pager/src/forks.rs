@@ -34,7 +34,7 @@ static ENDING: AtomicU32 = AtomicU32::new(0);
 /// The forking thread has closed it.
 static HELD: AtomicBool = AtomicBool::new(false);
 
-/// The kind of thread that works.
+/// Names the kind of thread that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A handler.
@@ -43,7 +43,7 @@ pub enum Who {
     Other = 1,
 }
 
-/// Work that no fork interrupts, while it lives.
+/// Marks work that no fork interrupts, while it lives.
 pub struct Work(Who);
 
 /// Begins work, if no fork is in the way.
@@ -95,7 +95,7 @@ impl Drop for Work {
     }
 }
 
-/// Has forks handled from the first heap on.
+/// Registers the `pthread_atfork` functions before the first heap is made.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     if threads::allocates_apart() {

@@ -40,7 +40,7 @@ const TABLES: u64 = 256;
 /// How often room is made for a mapping: faults may take it.
 const TRIES: u32 = 8;
 
-/// A limit or protection of a group, bytes.
+/// Names a limit or protection of a group, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// `memory.min`: never reclaimed below it.
@@ -67,23 +67,23 @@ impl Limit {
     }
 }
 
-/// A group at one moment: `memory.stat`, `memory.events` and the current sizes, under their names.
+/// Holds `memory.stat`, `memory.events` and sizes of a group at one moment, under their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupStat(Vec<(&'static str, u64)>);
 
 impl GroupStat {
-    /// The value of a key, such as `memory.current`, `workingset_refault_file` or `oom`.
+    /// Returns the value of a key, such as `memory.current`, `workingset_refault_file` or `oom`.
     pub fn get(&self, key: &str) -> Option<u64> {
         self.0.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
-    /// All keys and values. Sizes are bytes, as in cgroup v2; events are counts of pages.
+    /// Lists all keys and values. Sizes are bytes, as in cgroup v2; events are counts of pages.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.0.iter().copied()
     }
 }
 
-/// A group of a pager.
+/// Gives access to a group of a pager.
 #[derive(Clone)]
 pub struct Group {
     inner: Arc<Inner>,
@@ -95,12 +95,12 @@ impl Group {
         Self { inner, account }
     }
 
-    /// Its path, `/` for the root.
+    /// Returns its path, `/` for the root.
     pub fn path(&self) -> &str {
         &self.account.path
     }
 
-    /// A new group below this one.
+    /// Creates a group below this one.
     ///
     /// # Errors
     /// The name is empty, has a slash or a control character, or is taken.
@@ -117,7 +117,7 @@ impl Group {
         Ok(Self::new(self.inner.clone(), account))
     }
 
-    /// The groups directly below this one.
+    /// Lists the groups directly below this one.
     ///
     /// # Errors
     /// The policy thread is gone.
@@ -143,7 +143,7 @@ impl Group {
         self.inner.shared.call(move |policy| what(policy, memcg))
     }
 
-    /// A limit, bytes; `None` is `max`.
+    /// Returns a limit, bytes; `None` is `max`.
     pub fn limit(&self, limit: Limit) -> Option<u64> {
         Some(self.account.get(limit.setting())).filter(|&bytes| bytes != NO_LIMIT)
     }
@@ -179,7 +179,7 @@ impl Group {
         wait_while_it_falls(&answer, PATIENCE, || self.current())
     }
 
-    /// `memory.swappiness`.
+    /// Returns `memory.swappiness`.
     pub fn swappiness(&self) -> u8 {
         self.account.swappiness()
     }
@@ -197,28 +197,28 @@ impl Group {
         Ok(())
     }
 
-    /// `memory.current`, bytes.
+    /// Returns `memory.current`, bytes.
     pub fn current(&self) -> u64 {
         self.account.usage()
     }
 
-    /// `memory.peak`, bytes.
+    /// Returns `memory.peak`, bytes.
     pub fn peak(&self) -> u64 {
         self.account.peak()
     }
 
-    /// `memory.swap.current`, bytes.
+    /// Returns `memory.swap.current`, bytes.
     pub fn swap_current(&self) -> u64 {
         self.account.swap()
     }
 
-    /// `memory.pressure`: how long threads waited for room or for pages that should have stayed,
-    /// this group's and those below it.
+    /// Returns `memory.pressure`: how long threads waited for room or for pages that should have
+    /// stayed, this group's and those below it.
     pub fn pressure(&self) -> String {
         self.account.pressure.text(clock::monotonic())
     }
 
-    /// `memory.reclaim`: evicts up to `bytes`, and tells how many it was.
+    /// Reclaims as `memory.reclaim` does: evicts up to `bytes`, and tells how many it was.
     ///
     /// # Errors
     /// The policy thread is gone.
@@ -236,7 +236,7 @@ impl Group {
         answer.recv().map(|pages| pages * PAGE as u64).map_err(|_| PagerError::Stopped)
     }
 
-    /// Its generations, in the layout of the kernel's lru_gen file.
+    /// Returns its generations, in the layout of the kernel's lru_gen file.
     ///
     /// # Errors
     /// The policy thread is gone.

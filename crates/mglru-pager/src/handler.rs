@@ -85,8 +85,8 @@ fn depth(arena: &Arena) -> usize {
     DEPTH / arena.bells.len()
 }
 
-/// Bytes of memory that an arena's handlers and what they tell take from the start: of each its
-/// stack, a read, two pages and what unpacks them.
+/// Returns the bytes of memory that an arena's handlers and their events take from the start: of
+/// each its stack, a read, two pages and what unpacks them.
 pub fn buffer_bytes(arena: &Arena) -> u64 {
     let each = STACK + (read_bytes(arena) + 4 * PAGE) as u64;
     arena.bells.len() as u64 * each + INBOX_BYTES

@@ -21,7 +21,7 @@ use crate::sys::heap::{self, TABLE_SPAN};
 use crate::sys::uffd::Span;
 use crate::withheld::Withholding;
 
-/// A heap: addresses set aside, parts of which are mapped.
+/// Holds a heap: addresses set aside, parts of which are mapped.
 pub struct Heap {
     arena: Arc<Arena>,
     served: Served,
@@ -35,7 +35,7 @@ pub struct Heap {
 }
 
 impl Group {
-    /// A heap of up to `reserve` bytes of address space, none of it mapped yet.
+    /// Creates a heap of up to `reserve` bytes of address space, none of it mapped yet.
     ///
     /// Functions given to `pthread_atfork` before the first heap was made must not touch heaps.
     ///
@@ -72,7 +72,7 @@ impl Heap {
         }
     }
 
-    /// As [`Self::map`], at this address and nowhere else.
+    /// Maps as [`Self::map`] does, at this address and nowhere else.
     pub fn map_at(&self, range: Range<usize>) -> bool {
         let free = self.covers(&range) && range.start % PAGE == 0 && !range.is_empty();
         free && self.region().take_at(range.clone()) && {
@@ -190,13 +190,13 @@ impl Heap {
         self.map_at(range.end..range.start.saturating_add(len).next_multiple_of(PAGE))
     }
 
-    /// The addresses set aside for it.
+    /// Returns the addresses set aside for it.
     pub fn reserve(&self) -> Range<usize> {
         let Span { start, len } = self.arena.view.span();
         start as usize..(start + len) as usize
     }
 
-    /// Is all of the range in this heap's reserve?
+    /// Tells whether all of the range is in this heap's reserve.
     pub fn covers(&self, range: &Range<usize>) -> bool {
         let all = self.reserve();
         range.start <= range.end && range.start >= all.start && range.end <= all.end

@@ -16,13 +16,13 @@ use crate::pager::LEAST_MAX;
 use crate::probe::probe;
 use crate::swap;
 
-/// `memory.max` of the program, bytes.
+/// Sets `memory.max` of the program, bytes.
 pub const ENV_MAX: &str = "MGLRU_MEMORY_MAX";
-/// `memory.high`, bytes.
+/// Sets `memory.high`, bytes.
 pub const ENV_HIGH: &str = "MGLRU_MEMORY_HIGH";
 /// Shorter mappings are left to the kernel, bytes.
 pub const ENV_LEAST: &str = "MGLRU_LEAST_MAPPING";
-/// Default of [`ENV_LEAST`].
+/// Gives the default of [`ENV_LEAST`], bytes.
 pub const LEAST: usize = 1 << 20;
 /// Heaps are managed, and this is how forks are: `serve` or `copy`.
 pub const ENV_FORK: &str = "MGLRU_FORK";
@@ -30,11 +30,11 @@ pub const ENV_FORK: &str = "MGLRU_FORK";
 pub const ENV_FAULTS: &str = "MGLRU_FAULTS";
 /// Shared mappings of files are managed too, if this is set to 1.
 pub const ENV_SHARED_FILES: &str = "MGLRU_SHARED_FILES";
-/// Bytes of the swap file; none if 0.
+/// Sets the size of the swap file, bytes; none if 0.
 pub const ENV_SWAP: &str = "MGLRU_SWAP";
 /// Where the swap file is; /var/tmp unless set.
 pub const ENV_SWAP_DIR: &str = "MGLRU_SWAP_DIR";
-/// Default of [`ENV_SWAP_DIR`].
+/// Gives the default of [`ENV_SWAP_DIR`].
 pub const SWAP_DIR: &str = "/var/tmp";
 /// Where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
@@ -45,7 +45,7 @@ pub const ENV_STRICT: &str = "MGLRU_STRICT";
 /// Prefix of the names of sockets by which running pagers are seen and steered.
 pub const ENV_CONTROL: &str = "MGLRU_CONTROL";
 
-/// The socket of a process: an abstract name, which ends with the process, however that ends.
+/// Names the socket of a process: an abstract name, which ends with the process, however that ends.
 pub fn socket_of(prefix: &Path, pid: u32) -> PathBuf {
     format!("@{}/{pid}", prefix.display()).into()
 }
@@ -91,7 +91,7 @@ pub enum LaunchError {
     Io(PathBuf, io::Error),
 }
 
-/// A budget for a program's file mappings and its heap.
+/// Sets a budget for a program's file mappings and its heap.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// The preload library; looked for, and built in a source tree, where absent.

@@ -15,7 +15,7 @@ use crate::swap::{Swap, SwapOptions};
 /// The least budget that leaves room for the pager itself, bytes.
 pub const LEAST_MAX: u64 = 4 << 20;
 
-/// Options of a pager.
+/// Holds the options of a pager.
 #[derive(Clone, Debug)]
 pub struct PagerOptions {
     memory_max: u64,
@@ -37,14 +37,14 @@ impl Default for PagerOptions {
 }
 
 impl PagerOptions {
-    /// No limits, no swap, multi-gen LRU.
+    /// Creates options with no limits, no swap and multi-gen LRU.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The budget, bytes, of resident pages, compressed pages and the pager's own tables and
-    /// buffers together. Faults stop short of it; packing pages may exceed it by a chunk or two
-    /// of the pool for a moment.
+    /// Sets the budget, bytes, of resident pages, compressed pages and the pager's own tables and
+    /// buffers together. Faults stop short of it; packing pages may exceed it by a chunk or two of
+    /// the pool for a moment.
     pub fn memory_max(mut self, bytes: u64) -> Self {
         self.memory_max = bytes;
         self
@@ -56,13 +56,13 @@ impl PagerOptions {
         self
     }
 
-    /// Where anonymous pages go. Without swap they stay.
+    /// Sets where anonymous pages go. Without swap they stay.
     pub fn swap(mut self, swap: SwapOptions) -> Self {
         self.swap = swap;
         self
     }
 
-    /// The rules of reclaim.
+    /// Sets the rules of reclaim.
     pub fn policy(mut self, config: Config) -> Self {
         self.policy = config;
         self
@@ -81,8 +81,8 @@ impl PagerOptions {
         self
     }
 
-    /// False: the accessed bits of a heap are not those that the kernel keeps (Linux 7.3), but what
-    /// older ones tell, to compare with.
+    /// Sets whether the accessed bits of a heap are those that the kernel keeps (Linux 7.3) or, to
+    /// compare with, what older kernels tell.
     pub fn kept_bits(mut self, kept_bits: bool) -> Self {
         self.kept_bits = kept_bits;
         self
@@ -109,7 +109,7 @@ impl PagerOptions {
     }
 }
 
-/// A pager. Clones are the same one; it ends when they and all its mappings are gone.
+/// Gives access to a pager. Clones share it; it ends when they and all its mappings are gone.
 #[derive(Clone)]
 pub struct Pager {
     inner: Arc<Inner>,
@@ -128,12 +128,12 @@ pub struct Inner {
 }
 
 impl Pager {
-    /// The group above all others.
+    /// Returns the group above all others.
     pub fn root(&self) -> Group {
         Group::new(self.inner.clone(), self.inner.root.clone())
     }
 
-    /// The group of a path, such as `/` or `/web/cache`.
+    /// Finds the group of a path, such as `/` or `/web/cache`.
     ///
     /// # Errors
     /// There is none.

@@ -67,7 +67,7 @@ impl Presence {
         }
     }
 
-    /// In memory.
+    /// Tells whether the page is in memory.
     pub fn is_resident(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty | Self::Staged)
     }
@@ -78,10 +78,10 @@ impl Presence {
     }
 }
 
-/// A slot in the swap of its pager; 0 is none.
+/// Numbers a slot in the swap of its pager; 0 is none.
 pub type Slot = u32;
 
-/// The pages of one arena.
+/// Holds the states and swap slots of the pages of one arena.
 #[derive(Debug)]
 pub struct Pages {
     words: Table<AtomicU8>,
@@ -97,7 +97,7 @@ impl Pages {
         Ok(Self { words: Table::new(nr_pages as usize)?, slots: Table::new(nr_slots)? })
     }
 
-    /// How many.
+    /// Counts the pages.
     pub fn len(&self) -> u32 {
         self.words.len() as u32
     }
@@ -158,7 +158,7 @@ impl Pages {
         (before & LOCKED == 0).then(|| Presence::of(before))
     }
 
-    /// As [`Self::try_lock`]; if it fails, [`Self::unlock`] will report that somebody waits.
+    /// Locks as [`Self::try_lock`] does; if it fails, [`Self::unlock`] reports that a thread waits.
     pub fn lock_or_wait(&self, page: u32) -> Option<Presence> {
         if let Some(presence) = self.try_lock(page) {
             return Some(presence);
@@ -184,7 +184,7 @@ impl Pages {
         before.is_ok_and(|word| word & WAITED != 0)
     }
 
-    /// The page's swap slot; 0 is none.
+    /// Returns the page's swap slot; 0 is none.
     pub fn slot(&self, page: u32) -> Slot {
         self.slots.get(page as usize).map_or(0, |slot| slot.load(Ordering::Acquire))
     }

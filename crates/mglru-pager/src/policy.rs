@@ -58,7 +58,7 @@ const OVERHEAD: u64 = WRITE_BUFFER + (256 << 10);
 
 type Call = Box<dyn FnOnce(&mut Policy) + Send>;
 
-/// State that other threads share with the policy thread.
+/// Holds the state that other threads share with the policy thread.
 pub struct Shared {
     /// Wakes it.
     pub wake: Arc<Wake>,
@@ -101,7 +101,7 @@ impl Shared {
     }
 }
 
-/// The policy thread's state.
+/// Holds the policy thread's state.
 pub struct Policy {
     lru: Lru,
     world: World,
@@ -267,7 +267,7 @@ impl Policy {
         }
     }
 
-    /// The account of a group.
+    /// Returns the account of a group.
     pub fn account(&self, memcg: MemcgId) -> &Arc<Account> {
         &self.world.accounts[memcg.index()]
     }

@@ -80,19 +80,19 @@ impl State {
     }
 }
 
-/// The pressure of one group, those below it included.
+/// Tracks the pressure of one group, those below it included.
 #[derive(Debug)]
 pub struct Pressure(Mutex<State>);
 
 impl Pressure {
-    /// None so far.
+    /// Creates it without any pressure so far.
     pub fn new(now: u64) -> Self {
         let (some, full) = (Line::default(), Line::default());
         let state = State { stalled: 0, working: 1, settled: now, averaged: now, some, full };
         Self(Mutex::new(state))
     }
 
-    /// So many more threads stall from now on, or fewer.
+    /// Adds `more` to the threads that stall from now on.
     pub fn shift(&self, now: u64, more: i32) {
         let mut state = self.state();
         state.settle(now);
@@ -112,7 +112,7 @@ impl Pressure {
         state.stalled == 0 && state.some.is_quiet() && state.full.is_quiet()
     }
 
-    /// The text of `memory.pressure`.
+    /// Returns the text of `memory.pressure`.
     pub fn text(&self, now: u64) -> String {
         let mut state = self.state();
         state.average(now);

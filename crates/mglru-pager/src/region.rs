@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Free ranges, by start; neighbours are one range.
+/// Holds free ranges, by start; neighbours are one range.
 #[derive(Clone, Debug)]
 pub struct Region {
     free: BTreeMap<usize, usize>,
 }
 
 impl Region {
-    /// All of it free.
+    /// Creates a region that is all free.
     pub fn new(all: Range<usize>) -> Self {
         Self { free: BTreeMap::from([(all.start, all.end)]) }
     }

@@ -21,7 +21,7 @@ const CHUNK: usize = 1 << 20;
 /// Byte that a new file is filled with.
 const FILLER: u8 = 0x5a;
 
-/// Words of eight bytes, shared between threads.
+/// Holds words of eight bytes, shared between threads.
 pub struct SharedMapping {
     mapped: Mapped,
 }
@@ -75,12 +75,12 @@ any_mapping!(SharedMapping);
 written_mapping!(SharedMapping);
 
 impl SharedMapping {
-    /// Its first byte; there are [`Self::len_bytes`] of them.
+    /// Returns a pointer to its first byte; there are [`Self::len_bytes`] of them.
     pub fn as_ptr(&self) -> *mut u8 {
         self.mapped.start()
     }
 
-    /// Its length, bytes.
+    /// Returns its length, bytes.
     pub fn len_bytes(&self) -> usize {
         self.mapped.len()
     }

@@ -71,7 +71,7 @@ macro_rules! written_mapping {
                 self.flush_range(0..self.mapped.len())
             }
 
-            /// As [`Self::flush`], for a range of bytes.
+            /// Flushes a range of bytes as [`Self::flush`] does.
             ///
             /// # Errors
             /// As [`Self::flush`]; the range is not within the mapping.
@@ -187,7 +187,7 @@ impl MappingMut {
         self.mapped.cut(&range)
     }
 
-    /// The same memory, for several threads at a time.
+    /// Returns the same memory, for several threads at a time.
     pub fn share(self) -> crate::SharedMapping {
         crate::SharedMapping::new(self.mapped)
     }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::{PAGE, direct, held, raw};
 
-/// Backing for a mapping. Pages are read and written whole, at offsets that are multiples of
-/// 4096; only the last may be short.
+/// Backs a mapping. Pages are read and written whole, at offsets that are multiples of 4096; only
+/// the last may be short.
 ///
 /// Calls come from threads of the pager and must not touch memory that it manages.
 pub trait Store: Send + Sync {
@@ -74,7 +74,7 @@ impl FileStore {
         Self::part(file, writable, 0, u64::MAX)
     }
 
-    /// At most `len` bytes of it from `base` on, a multiple of 4096.
+    /// Opens at most `len` bytes of a file from `base` on, a multiple of 4096.
     ///
     /// # Errors
     /// As [`Self::new`]; `base` is no multiple (`InvalidInput`).
@@ -122,7 +122,7 @@ impl FileStore {
         self.writable.get().map_or(&self.buffered, |(_, buffered)| buffered)
     }
 
-    /// Its length, bytes: when it was opened, or as it was last [set](Self::set_len).
+    /// Returns its length, bytes: when it was opened, or as it was last [set](Self::set_len).
     pub fn len(&self) -> u64 {
         self.len.load(Ordering::Acquire)
     }
@@ -133,7 +133,7 @@ impl FileStore {
         self.len.store(len, Ordering::Release);
     }
 
-    /// Nothing to map.
+    /// Tells whether there is nothing to map.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

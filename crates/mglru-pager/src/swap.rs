@@ -28,7 +28,7 @@ mod file;
 use file::LazyFile;
 pub use file::{SwapFile, check, room};
 
-/// The swap of a pager.
+/// Holds the options of a pager's swap.
 #[derive(Clone, Debug, Default)]
 pub struct SwapOptions {
     /// How pages are compressed.
@@ -43,7 +43,7 @@ pub struct SwapOptions {
 /// The policy asks nothing more of swap that has fewer pages left.
 const LAST: u64 = 64;
 
-/// A page's way out of memory.
+/// Tells where a page that leaves memory is kept.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stored {
     /// It is zeros: nothing needs to be kept.
@@ -56,7 +56,7 @@ pub enum Stored {
     Full,
 }
 
-/// A page's way back.
+/// Tells where the content of a loaded page is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Loaded {
     /// Here is its content.
@@ -65,7 +65,7 @@ pub enum Loaded {
     ToRead(u64),
 }
 
-/// Swap space.
+/// Holds the swap space of a pager.
 #[derive(Debug)]
 pub struct Swap {
     codec: Codec,
@@ -93,7 +93,7 @@ impl Held {
 }
 
 impl Swap {
-    /// As asked for; without options there is none.
+    /// Creates the swap that the options ask for; without options there is none.
     pub fn new(options: &SwapOptions) -> io::Result<Self> {
         let blocks = options.file.as_ref().map_or(Ok(0), |(_, bytes)| file::blocks(*bytes))?;
         let file = options.file.clone();
@@ -111,12 +111,12 @@ impl Swap {
         })
     }
 
-    /// The file that overflows go to.
+    /// Returns the file that overflows go to.
     pub fn file(&self) -> Option<&SwapFile> {
         self.file.as_ref().and_then(LazyFile::get)
     }
 
-    /// A write to the file failed.
+    /// Notes that a write to the file failed.
     pub fn note_error(&self, error: &io::Error) {
         self.file.iter().for_each(|file| file.note(error));
     }
@@ -189,8 +189,8 @@ impl Swap {
         Loaded::Content
     }
 
-    /// As [`Self::load`], without allocating: false where that cannot be, or the page is in the
-    /// file.
+    /// Loads as [`Self::load`] does, without allocating: false where that cannot be, or the page is
+    /// in the file.
     pub fn load_in_place(
         &self,
         slot: Slot,
@@ -245,7 +245,7 @@ impl Swap {
         }
     }
 
-    /// Where in the file the slot's page belongs.
+    /// Returns the offset in the file where the slot's page belongs, bytes.
     pub fn offset(&self, slot: Slot) -> Option<u64> {
         match self.held().slots.get(slot) {
             Place::File { block, .. } => Some(u64::from(*block) * PAGE as u64),
@@ -258,12 +258,12 @@ impl Swap {
         slot != 0 && self.held().slots.is_being_written(slot)
     }
 
-    /// The write of a slot's block ended; a slot freed meanwhile is free now.
+    /// Notes that the write of a slot's block ended; a slot freed meanwhile is free now.
     pub fn written(&self, slot: Slot) {
         self.held().slots.written(slot);
     }
 
-    /// A second owner of a slot, who frees it too.
+    /// Gives a slot a second owner, which frees it too.
     pub fn share(&self, slot: Slot) -> Slot {
         self.held().slots.share(slot);
         slot
@@ -290,12 +290,12 @@ impl Swap {
 }
 
 impl SwapOptions {
-    /// Compressed in memory only, `pool_bytes` at most.
+    /// Compresses pages in memory only, `pool_bytes` at most.
     pub fn in_memory(pool_bytes: u64) -> Self {
         Self { pool_bytes, ..Self::default() }
     }
 
-    /// With a file of `bytes` in a folder behind it.
+    /// Adds a file of `bytes` in a folder behind the pool.
     pub fn with_file_in(mut self, folder: &Path, bytes: u64) -> Self {
         self.file = Some((folder.to_path_buf(), bytes));
         self

@@ -21,7 +21,7 @@ pub mod wake;
 
 use std::io;
 
-/// Bytes of a page.
+/// Gives the size of a page, bytes.
 pub const PAGE: usize = 4096;
 
 /// Closes a descriptor that nobody uses any more.

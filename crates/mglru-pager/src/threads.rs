@@ -61,7 +61,7 @@ pub fn once_alone(what: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::spawn("mglru-last", wait).map(drop)
 }
 
-/// Is the calling thread at work for a pager?
+/// Tells whether the calling thread is at work for a pager.
 pub fn is_pager() -> bool {
     OWN.get()
 }
@@ -83,7 +83,7 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()>
     thread::spawn(name, what).map(drop)
 }
 
-/// Told of private memory that the pager maps for itself (true) or unmaps (false).
+/// Receives the ranges of private memory that the pager maps for itself (true) or unmaps (false).
 pub type OnMap = fn(Range<usize>, bool);
 
 static ON_MAP: OnceLock<OnMap> = OnceLock::new();

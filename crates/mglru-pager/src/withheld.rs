@@ -33,8 +33,8 @@ impl Ranges {
     }
 }
 
-/// The ranges as of now. A handler looks while the program forks, when the program's threads can
-/// allocate nothing: nobody allocates or waits under the lock.
+/// Holds the ranges as of now. A handler looks while the program forks, when the program's threads
+/// can allocate nothing: nobody allocates or waits under the lock.
 #[derive(Debug)]
 pub struct Withheld(Mutex<Arc<Ranges>>);
 

@@ -92,7 +92,7 @@ pub fn concerns_stores(mut memory: impl Iterator<Item = Range<usize>> + Clone) -
     concerns(memory.clone()) && !memory.any(|piece| places::refuse(&piece))
 }
 
-/// The addresses of a piece of memory.
+/// Returns the addresses of a piece of memory.
 pub fn range(start: *const c_void, len: size_t) -> Range<usize> {
     start as usize..(start as usize).saturating_add(len)
 }
@@ -105,7 +105,7 @@ pub fn ranges(buffers: *const iovec, n: usize) -> impl Iterator<Item = Range<usi
     buffers.map(|buffer| range(buffer.iov_base, buffer.iov_len))
 }
 
-/// Bytes of several pieces.
+/// Counts the bytes of several pieces.
 pub fn total(memory: impl Iterator<Item = Range<usize>>) -> usize {
     memory.map(|piece| piece.len()).fold(0, usize::saturating_add)
 }

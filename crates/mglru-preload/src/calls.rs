@@ -146,13 +146,13 @@ pub unsafe extern "C" fn mmap64(
     unsafe { mmap(address, len, prot, flags, fd, offset) }
 }
 
-/// The pages of a range.
+/// Returns the addresses of the pages of a range.
 pub fn addresses(address: *mut c_void, len: size_t) -> Range<usize> {
     let start = address as usize;
     start..start.saturating_add(pages(len))
 }
 
-/// Whole pages, bytes.
+/// Rounds a length up to whole pages, bytes.
 pub fn pages(len: size_t) -> usize {
     len.checked_next_multiple_of(4096).unwrap_or(usize::MAX)
 }
@@ -183,7 +183,7 @@ pub fn at<T>(address: *mut c_void, then: impl FnOnce(&mut Managed) -> T) -> Opti
     as_pager(|| table().at(address as usize).map(then))
 }
 
-/// The C library's answer to an outcome.
+/// Returns the C library's answer to an outcome.
 pub fn status(result: Result<(), mglru_pager::PagerError>) -> c_int {
     let Err(error) = result else { return 0 };
     set_errno(error.errno());

@@ -9,7 +9,7 @@ use crate::claim::Key;
 /// File systems whose files are memory: nothing is won, and processes share them.
 const IN_MEMORY: [i64; 3] = [libc::TMPFS_MAGIC, libc::HUGETLBFS_MAGIC, 0x8584_58f6];
 
-/// A regular file on a disk with a name and content: its key and length.
+/// Returns the key and length of a file, if it is regular, on a disk, and has a name and content.
 pub fn candidate(file: &File) -> Option<(Key, usize)> {
     let meta = file.metadata().ok()?;
     let eligible = meta.is_file() && meta.nlink() > 0 && meta.len() > 0 && !is_in_memory(file);
@@ -38,7 +38,7 @@ pub fn is_zeros(file: &impl AsFd) -> bool {
         && found.st_rdev == libc::makedev(1, 5)
 }
 
-/// Is the file open to be written?
+/// Tells whether the file is open to be written.
 pub fn is_writable(file: &File) -> bool {
     // SAFETY: takes numbers.
     let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };

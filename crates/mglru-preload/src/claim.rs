@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use mglru_pager::held;
 
-/// A file: device and inode.
+/// Identifies a file by device and inode.
 pub type Key = (u64, u64);
 
 /// Names that are taken: they end with the process, however it ends.
@@ -28,7 +28,7 @@ impl Claim {
         self.take(&own_reader(key), |name| name == writer)
     }
 
-    /// To write it too, from now on.
+    /// Claims the file for writing too, from now on.
     ///
     /// # Errors
     /// Another process has it.
@@ -50,7 +50,7 @@ impl Claim {
         Ok(())
     }
 
-    /// In a forked child: the names are the parent's alone.
+    /// Releases the names in a forked child: they are the parent's alone.
     pub fn release(&mut self) {
         self.0.clear();
     }

@@ -100,7 +100,7 @@ pub fn finish() {
     }
 }
 
-/// As [`finish`], called by a thread of the pager's.
+/// Finishes children as [`finish`] does, called by a thread of the pager's.
 pub fn finish_children() {
     // SAFETY: it is never dropped.
     if let Some(heap) = unsafe { HEAP.load(Ordering::Acquire).as_ref() } {
@@ -108,7 +108,7 @@ pub fn finish_children() {
     }
 }
 
-/// Has all of an inherited range brought to this child before its addresses change.
+/// Brings all of an inherited range to this child before its addresses change.
 pub fn bring(range: &Range<usize>) {
     if is_within(range) && HEAP.load(Ordering::Acquire).is_null() {
         let inherited = threads::as_pager(|| maps::parts(range)).unwrap_or_default();
@@ -163,8 +163,8 @@ pub fn lend(range: &Range<usize>) {
 const LONGEST: usize = RESERVE_BYTES / 8;
 const RW: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// A mapping like malloc's: private, of nothing, to be read and written, at once or when the
-/// program opens it; where there is room, or over a part of the heap.
+/// Creates a mapping like malloc's: private, of nothing, to be read and written, at once or when
+/// the program opens it; where there is room, or over a part of the heap.
 pub fn map(address: *mut c_void, len: usize, prot: c_int, flags: c_int) -> Option<*mut c_void> {
     const SPECIAL: c_int = libc::MAP_GROWSDOWN
         | libc::MAP_STACK

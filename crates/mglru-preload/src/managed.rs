@@ -20,7 +20,7 @@ use crate::table::say;
 
 const PAGE: usize = 4096;
 
-/// How a mapping relates to its file.
+/// Tells how a mapping relates to its file.
 pub enum Kind {
     /// The file itself, all of it: what the program maps are ranges of that.
     Shared(Key, Claim),
@@ -28,7 +28,7 @@ pub enum Kind {
     Private(usize),
 }
 
-/// A managed mapping.
+/// Describes a managed mapping.
 pub struct Managed {
     kind: Kind,
     /// Its memory.
@@ -97,7 +97,7 @@ impl Managed {
         }
     }
 
-    /// The program maps a range of offsets: where it is. `None`: it is not free.
+    /// Maps a range of offsets for the program and returns its address. `None`: it is not free.
     pub fn add(&mut self, offsets: Range<usize>, prot: c_int) -> Option<*mut u8> {
         if offsets.end > self.map.len().next_multiple_of(PAGE) || self.is_cut(&offsets) {
             return None;
@@ -108,7 +108,7 @@ impl Managed {
         Some((start + offsets.start) as *mut u8)
     }
 
-    /// Before a fork: keeps what a copy has of its own.
+    /// Keeps, before a fork, the content that a copy does not share with its file.
     pub fn keep_for_child(&mut self) {
         if self.copies_from().is_some() {
             match Snapshot::take(&self.map) {
@@ -118,7 +118,7 @@ impl Managed {
         }
     }
 
-    /// After it.
+    /// Drops after a fork what was kept for the child.
     pub fn drop_kept(&mut self) {
         self.kept = None;
     }
@@ -133,14 +133,14 @@ impl Managed {
         }
     }
 
-    /// In a forked child: the file is its parent's.
+    /// Releases the claim in a forked child: the file is its parent's.
     pub fn release_claim(&mut self) {
         if let Kind::Shared(_, claim) = &mut self.kind {
             claim.release();
         }
     }
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn span(&self) -> Range<usize> {
         span_of(&self.map)
     }

@@ -35,7 +35,7 @@ pub fn release() {
     PROGRAM.unlock();
 }
 
-/// As [`release`], in the child of a fork.
+/// Releases as [`release`] does, in the child of a fork.
 pub fn release_in_child() {
     IN_CHILD.store(true, Ordering::Release);
     PROGRAM.unlock();

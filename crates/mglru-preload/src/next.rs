@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::c_void;
 
-/// A function of the libraries after this one, looked up once.
+/// Holds a function of the libraries after this one, looked up once.
 pub struct Next {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -17,7 +17,7 @@ impl Next {
         Self { name, found: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub fn address(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
         if !known.is_null() {

@@ -108,12 +108,12 @@ pub fn take(span: &Range<usize>) -> Taken {
     PLACES.take(span)
 }
 
-/// May some of a range of addresses be a managed file's?
+/// Tells whether some of a range of addresses may be a managed file's.
 pub fn meet(range: &Range<usize>) -> bool {
     PLACES.meet(range)
 }
 
-/// The program made a range of addresses writable.
+/// Notes that the program made a range of addresses writable.
 pub fn allow_stores(range: &Range<usize>) {
     PLACES.allow_stores(range);
 }

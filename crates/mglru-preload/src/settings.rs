@@ -13,7 +13,7 @@ pub fn least() -> usize {
     *LEAST.get_or_init(|| number(launch::ENV_LEAST).map_or(launch::LEAST, |n| n as usize))
 }
 
-/// The pager of this process.
+/// Opens the pager of this process.
 pub fn open() -> Result<Pager, PagerError> {
     let mut options = PagerOptions::new();
     if let Some(bytes) = number(launch::ENV_MAX) {
@@ -67,7 +67,7 @@ pub fn control() -> Option<std::path::PathBuf> {
     Some(launch::socket_of(std::path::Path::new(&prefix), std::process::id()))
 }
 
-/// When children of forks get what; `None`: heaps stay with the kernel.
+/// Tells when children of forks get their pages; `None`: heaps stay with the kernel.
 pub fn fork() -> Option<ForkPolicy> {
     match std::env::var(launch::ENV_FORK).ok()?.as_str() {
         "serve" => Some(ForkPolicy::Serve),

@@ -12,7 +12,7 @@ use mglru_pager::{MappingMut, PagerError};
 /// Bytes copied at once.
 const CHUNK: usize = 64 << 10;
 
-/// Where a mapping differed from its file, and what it held there, one after the other.
+/// Holds the ranges where a mapping differed from its file, and their content, one after the other.
 pub struct Snapshot {
     changed: Vec<Range<usize>>,
     content: File,

@@ -46,7 +46,7 @@ thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The table, locked.
+/// Holds the table locked.
 pub struct Locked {
     /// Let go of before its mark is taken away.
     table: MutexGuard<'static, Table>,
@@ -105,8 +105,8 @@ pub fn map(fd: RawFd, range: Range<usize>, prot: c_int, private: bool) -> Mapped
     }
 }
 
-/// The program unmapped a range. False: not all of it is a managed file's, and the kernel is to be
-/// told.
+/// Gives up a range that the program unmapped. False: not all of it is a managed file's, and the
+/// kernel is to be told.
 pub fn unmap(range: &Range<usize>) -> bool {
     give_up(range, false)
 }
@@ -133,12 +133,12 @@ pub fn any() -> bool {
     NR_FILES.load(Ordering::Acquire) > 0 && !threads::is_pager() && !HOLDS.get()
 }
 
-/// May some of a range of addresses be a managed file's?
+/// Tells whether some of a range of addresses may be a managed file's.
 pub fn any_at(range: &Range<usize>) -> bool {
     any() && places::meet(range)
 }
 
-/// Outcome of trying to manage a mapping.
+/// Names the outcome of trying to manage a mapping.
 pub enum Mapped {
     /// It is, at this address.
     At(*mut u8),
@@ -225,7 +225,7 @@ impl Table {
         Ok(Managed::new(Kind::Private(range.start), map, held::clone(file)?, store, false))
     }
 
-    /// The pager of this process.
+    /// Returns the pager of this process.
     pub fn pager(&mut self) -> Result<Pager, PagerError> {
         match &self.pager {
             Some(pager) => Ok(pager.clone()),

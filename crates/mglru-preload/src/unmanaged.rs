@@ -129,7 +129,7 @@ pub fn locked_within(range: &Range<usize>) -> Vec<Range<usize>> {
     locked
 }
 
-/// In a forked child: its parent counts what it has.
+/// Notes that this is a forked child: its parent counts what it has.
 pub fn in_child() {
     watcher::forget();
     // SAFETY: takes nothing.

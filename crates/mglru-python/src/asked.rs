@@ -20,7 +20,7 @@ use mglru_lab::store::{self, Store};
 /// Most runs at a time, as on the command line.
 const MAX_JOBS: usize = 1024;
 
-/// A plan and what to change about it.
+/// Names a plan and the changes to it.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Asked {
@@ -70,7 +70,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// The plan as asked for, every run checked.
+    /// Returns the plan as asked for, every run checked.
     pub fn experiment(&self) -> Result<Experiment, Error> {
         let plan = match self.plan.contains('\n') {
             true => Plan::parse("plan", &self.plan, &self.sets)?,
@@ -91,7 +91,7 @@ impl Asked {
         Experiment::new(plan, &selection, backend)
     }
 
-    /// Where records go.
+    /// Returns the folder that records go to.
     pub fn folder(&self) -> Result<Folder, Error> {
         if let Some(out) = &self.out {
             return Ok(Folder::Named(out.clone()));
@@ -119,7 +119,7 @@ pub fn report(experiment: &Experiment, records: Vec<mglru_lab::record::Record>) 
     report
 }
 
-/// A folder of records: the caller's, or one that goes when it is dropped.
+/// Holds a folder of records: the caller's, or one that goes when it is dropped.
 pub enum Folder {
     /// The caller's.
     Named(PathBuf),

@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 16;
 /// Page numbers and writes of a trace, and `{"trace", "format"}`.
 type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<bool>>, String);
 
-/// A trace to be opened.
+/// Describes a trace to be opened.
 pub struct Asked {
     /// Its file.
     pub file: TraceFile,
@@ -44,7 +44,7 @@ impl Asked {
         Ok(self.file.reader(self.format, self.view)?)
     }
 
-    /// Its name.
+    /// Returns the name of the trace.
     pub fn name(&self) -> String {
         trace_name(self.file.path())
     }
@@ -92,7 +92,7 @@ pub enum Pages<'py> {
     I64(PyReadonlyArray1<'py, i64>),
 }
 
-/// The same for a thread without Python's lock.
+/// Views the same array in a thread without Python's lock.
 pub enum Seen<'a> {
     /// `uint64`.
     U64(ArrayView1<'a, u64>),
@@ -159,7 +159,7 @@ pub fn sizes(texts: &[String]) -> Result<Vec<Capacity>, Error> {
     texts.iter().map(size).collect()
 }
 
-/// The curve of a trace's file; the document of `mglru trace mrc --format json`, with its knee.
+/// Returns the curve of a file: the document of `mglru trace mrc --format json`, with its knee.
 #[pyfunction]
 pub fn mrc_of_file(
     py: Python<'_>,
@@ -207,7 +207,7 @@ fn curve(
     Ok(render::json(&knee))
 }
 
-/// A temporary file of dense page numbers, for what replays files alone.
+/// Writes dense page numbers to a temporary file, for replays that take files alone.
 pub fn kept(ids: &[u32]) -> Result<tempfile::NamedTempFile, Error> {
     let file = tempfile::NamedTempFile::new();
     let file = file.map_err(|e| Error::io(&std::env::temp_dir(), e))?;

@@ -31,7 +31,7 @@ pub fn misses(factory: &Bound<'_, PyAny>, trace: &Dense, size_pages: u64) -> PyR
     Ok(misses)
 }
 
-/// The name of a class or function.
+/// Returns the name of a class or function.
 pub fn name(factory: &Bound<'_, PyAny>) -> String {
     let name = factory.getattr("__name__").and_then(|name| name.extract());
     name.unwrap_or_else(|_| factory.to_string())

@@ -25,7 +25,7 @@ struct Loaded {
     view: View,
 }
 
-/// One policy, by name or written in Python.
+/// Names a policy, or holds one written in Python.
 #[derive(FromPyObject)]
 pub enum Which<'py> {
     /// A flat policy or a variant of the machine.
@@ -34,7 +34,7 @@ pub enum Which<'py> {
     Own(Bound<'py, PyAny>),
 }
 
-/// A trace's file under policies; the document of `mglru trace replay --format json`.
+/// Replays a trace's file under policies; the document of `mglru trace replay --format json`.
 #[pyfunction]
 pub fn replay_file(
     py: Python<'_>,
@@ -54,7 +54,7 @@ pub fn replay_file(
     replayed(py, &loaded, &policies, &sizes, seed)
 }
 
-/// An array of page numbers under policies.
+/// Replays an array of page numbers under policies.
 #[pyfunction]
 pub fn replay_pages(
     py: Python<'_>,

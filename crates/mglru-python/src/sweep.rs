@@ -23,7 +23,7 @@ pub fn run_task(py: Python<'_>, task: &str) -> PyResult<String> {
     })
 }
 
-/// A sweep whose records come from elsewhere.
+/// Holds a sweep whose records come from elsewhere.
 #[pyclass(frozen)]
 pub struct Sweep {
     open: Mutex<Open>,

@@ -3,6 +3,9 @@
 use crate::format::{BORN, EXEC, EXIT, FORK, MAP, MOVE, NAME, OUTSIDE, READ, UNMAP, WRITE};
 use crate::format::{CODE, HEAD_WORDS, LOAD, MAGIC, STORE};
 
+/// Addresses of programs have 48 bits.
+const MOST_BYTES: u64 = 1 << 48;
+
 /// Names a file: device and inode; both are 0 for none.
 pub(crate) type File = (u64, u64);
 
@@ -82,7 +85,21 @@ fn entry(rest: &mut &[u64]) -> Option<Entry> {
     let words = usize::try_from(number).ok()?.div_ceil(8);
     let (payload, behind) = rest.split_at_checked(words)?;
     *rest = behind;
-    Some(Entry { time, deed: deed(kind, payload, number as usize)? })
+    let deed = deed(kind, payload, number as usize).filter(Deed::is_possible)?;
+    Some(Entry { time, deed })
+}
+
+impl Deed {
+    /// False where a range is larger than any address space.
+    fn is_possible(&self) -> bool {
+        match *self {
+            Deed::Map { bytes, .. } | Deed::Unmap { bytes, .. } | Deed::Transfer { bytes, .. } => {
+                bytes <= MOST_BYTES
+            }
+            Deed::Move { bytes, to_bytes, .. } => bytes.max(to_bytes) <= MOST_BYTES,
+            _ => true,
+        }
+    }
 }
 
 fn deed(kind: u8, words: &[u64], bytes: usize) -> Option<Deed> {

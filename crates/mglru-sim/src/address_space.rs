@@ -46,7 +46,7 @@ impl Owner {
         }
     }
 
-    /// From the slab's words.
+    /// Unpacks an owner from the slab's words.
     #[inline]
     pub fn unpack([who, page]: [u32; 2]) -> Self {
         if who & ANON == 0 {
@@ -57,7 +57,7 @@ impl Owner {
     }
 }
 
-/// One mapping.
+/// Describes one mapping.
 #[derive(Clone, Debug)]
 pub struct Vma {
     /// Address space, as an index into the machine's.
@@ -106,7 +106,7 @@ impl Vma {
         }
     }
 
-    /// The page of this mapping that shows `page` of its file.
+    /// Returns the page of this mapping that shows `page` of its file.
     #[inline]
     pub fn page_of_file(&self, page: u32) -> Option<u32> {
         let RegionKind::File { first_page, .. } = self.kind else { return None };
@@ -114,19 +114,19 @@ impl Vma {
         (at < u64::from(self.pages)).then_some(at as u32)
     }
 
-    /// The page of its file that `page` of this mapping shows.
+    /// Returns the file and the page of it that `page` of this mapping shows.
     #[inline]
     pub fn file_page(&self, page: u32) -> Option<(FileId, u64)> {
         let RegionKind::File { file, first_page } = self.kind else { return None };
         Some((file, first_page + u64::from(page)))
     }
 
-    /// Length in pages, mapped or not.
+    /// Returns the length in pages, mapped or not.
     pub fn pages(&self) -> u32 {
         self.pages
     }
 
-    /// Is the memory swap-backed?
+    /// Tells whether the memory is swap-backed.
     pub fn is_swap_backed(&self) -> bool {
         is_swap_backed(self.kind)
     }
@@ -140,7 +140,7 @@ impl Vma {
     }
 }
 
-/// One address space.
+/// Describes one address space.
 #[derive(Clone, Debug)]
 pub struct Mm {
     /// Its name to the policy.
@@ -158,7 +158,7 @@ impl Mm {
     }
 }
 
-/// All address spaces of the machine.
+/// Holds all address spaces of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpaces {
     vmas: Vec<Vma>,
@@ -168,8 +168,8 @@ pub struct AddressSpaces {
 }
 
 impl AddressSpaces {
-    /// The mappings of a layout; `ids[mm]` names its address spaces to the policy,
-    /// and says whose they are.
+    /// Builds the mappings of a layout; `ids[mm]` names its address spaces to the policy, and says
+    /// whose they are.
     pub fn new(regions: &[RegionSpec], ids: &[(MmId, MemcgId)], nr_files: usize) -> Self {
         let mut spaces = Self {
             vmas: regions.iter().map(Vma::new).collect(),
@@ -189,34 +189,34 @@ impl AddressSpaces {
         spaces
     }
 
-    /// A mapping.
+    /// Returns a mapping.
     #[inline]
     pub fn vma(&self, region: RegionId) -> &Vma {
         &self.vmas[region as usize]
     }
 
-    /// A mapping, to change.
+    /// Returns a mapping, to be changed.
     #[inline]
     pub fn vma_mut(&mut self, region: RegionId) -> &mut Vma {
         &mut self.vmas[region as usize]
     }
 
-    /// An address space.
+    /// Returns an address space.
     pub fn mm(&self, mm: u32) -> &Mm {
         &self.mms[mm as usize]
     }
 
-    /// An address space, to change.
+    /// Returns an address space, to be changed.
     pub fn mm_mut(&mut self, mm: u32) -> &mut Mm {
         &mut self.mms[mm as usize]
     }
 
-    /// Number of address spaces.
+    /// Counts the address spaces.
     pub fn nr_mms(&self) -> u32 {
         self.mms.len() as u32
     }
 
-    /// The mappings of an address space, mapped or not, in address order.
+    /// Lists the mappings of an address space, mapped or not, in address order.
     pub fn regions(&self, mm: u32) -> &[RegionId] {
         &self.mms[mm as usize].regions
     }
@@ -290,7 +290,7 @@ impl AddressSpaces {
         (!pages.is_empty()).then_some((region, pages))
     }
 
-    /// The first page table of `mm` at or after `from`.
+    /// Finds the first page table of `mm` at or after `from`.
     pub fn next_pmd(&self, mm: MmId, from: Va) -> Option<PmdView> {
         let mm = self.by_id.get(mm.index()).copied().flatten()?;
         let regions = self.regions(mm);
@@ -325,12 +325,12 @@ fn is_swap_backed(kind: RegionKind) -> bool {
     !matches!(kind, RegionKind::File { .. })
 }
 
-/// The address of a page of a region.
+/// Returns the address of a page of a region.
 pub fn va(region: RegionId, page: u32) -> Va {
     Va(u64::from(region) << REGION_SHIFT | u64::from(page) << PAGE_SHIFT)
 }
 
-/// The region and page of an address.
+/// Splits an address into its region and page.
 pub fn split(at: Va) -> (RegionId, u32) {
     ((at.0 >> REGION_SHIFT) as u32, (at.0 >> PAGE_SHIFT) as u32)
 }

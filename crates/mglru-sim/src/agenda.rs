@@ -4,7 +4,7 @@ use mglru::types::{FolioId, NodeId};
 
 use crate::disk::DiskId;
 
-/// An event of the machine.
+/// Names an event of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A task goes on, unless it has been woken otherwise since (`epoch`).

@@ -4,7 +4,7 @@
 
 const BITS: u64 = u64::BITS as u64;
 
-/// A growing set of numbers.
+/// Holds a growing set of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BitTree {
     /// `levels[0]` holds the members; the last level is one word.
@@ -19,7 +19,7 @@ impl Default for BitTree {
 }
 
 impl BitTree {
-    /// The empty set.
+    /// Creates the empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -29,7 +29,7 @@ impl BitTree {
         self.count
     }
 
-    /// Is `n` a member?
+    /// Tells whether `n` is a member.
     pub fn contains(&self, n: u64) -> bool {
         let word = self.levels[0].get((n / BITS) as usize);
         word.is_some_and(|word| word >> (n % BITS) & 1 == 1)
@@ -85,7 +85,7 @@ impl BitTree {
         None
     }
 
-    /// The first run of members at or after `from`: (first, length), at most `max` long.
+    /// Finds the first run of members at or after `from`: (first, length), at most `max` long.
     pub fn next_run(&self, from: u64, max: u64) -> Option<(u64, u64)> {
         let first = self.next(from)?;
         let mut length = 0;
@@ -101,7 +101,7 @@ impl BitTree {
         Some((first, length.min(max)))
     }
 
-    /// The largest member.
+    /// Returns the largest member.
     pub fn last(&self) -> Option<u64> {
         let below_last = |at: u64, level: &Vec<u64>| {
             at * BITS + u64::from(u64::BITS - 1 - level[at as usize].leading_zeros())
@@ -109,7 +109,7 @@ impl BitTree {
         (self.count > 0).then(|| self.levels.iter().rev().fold(0, below_last))
     }
 
-    /// Host memory of the set, bytes.
+    /// Returns the host memory of the set, bytes.
     pub fn bytes(&self) -> usize {
         self.levels.iter().map(|level| level.capacity() * size_of::<u64>()).sum()
     }

@@ -22,7 +22,7 @@ const COPY_NS: Nanos = 400;
 /// Rounds of a repeated request in the modern era: 16, a quarter for costly orders.
 const MODERN_ROUNDS: (u32, u32) = (16, 4);
 
-/// A request under way.
+/// Describes a request for a block under way.
 #[derive(Clone, Debug)]
 pub struct BlockRequest {
     request: Request,

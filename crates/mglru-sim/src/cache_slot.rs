@@ -32,7 +32,7 @@ impl Slot {
         }
     }
 
-    /// From a table's word.
+    /// Unpacks a table's word.
     #[inline]
     pub fn unpack(word: u32) -> Self {
         match word {

@@ -15,7 +15,7 @@ use crate::zones::{Mark, NORMAL};
 /// Nobody is killed for a folio larger than this: its caller can do with a smaller one.
 const MOST_WORTH_A_KILL: u8 = 3;
 
-/// A charge that met a limit.
+/// Describes a charge that met a limit.
 #[derive(Debug)]
 pub struct Charging {
     /// How many pages are asked for, as a power of two.

@@ -7,7 +7,7 @@
 use mglru::types::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Processor time per step.
+/// Sets the processor time of each step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
@@ -90,7 +90,7 @@ impl Costs {
         }
     }
 
-    /// Every cost by its key, in the unit of the key.
+    /// Lists every cost by its key, in the unit of the key.
     pub fn named(&self) -> [(&'static str, u64); 15] {
         [
             ("resident_access_ps", self.resident_access_ps),
@@ -111,7 +111,7 @@ impl Costs {
         ]
     }
 
-    /// An aging walk over `entries`, of which `young` had their bit cleared; rounded up.
+    /// Returns the time of an aging walk over `entries`, `young` of which were cleared; rounded up.
     pub fn aging_walk(&self, entries: u64, young: u64) -> Nanos {
         (entries * self.aging_pte_ps + young * self.young_clear_ps).div_ceil(1_000)
     }

@@ -19,7 +19,7 @@ pub use self::spec::{DeviceSpec, PRESETS};
 /// Sectors per page: `pgpgin` and `pgpgout` are counted in sectors and printed halved, as KiB.
 pub const SECTORS_PER_PAGE: u64 = 8;
 
-/// A request for neighbouring pages.
+/// Describes a request for neighbouring pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
     /// A write rather than a read.
@@ -54,7 +54,7 @@ impl Traffic {
     }
 }
 
-/// A device at work.
+/// Holds the state of a device at work.
 #[derive(Clone, Debug)]
 pub struct Device {
     spec: DeviceSpec,
@@ -77,7 +77,7 @@ struct Request {
 }
 
 impl Device {
-    /// An idle device. `rng` is its own: nothing else may draw from it.
+    /// Creates an idle device. `rng` is its own: nothing else may draw from it.
     pub fn new(spec: DeviceSpec, rng: Rng) -> Self {
         let station = match spec.elevator_batch {
             0 => Station::Parallel(Parallel::new(&spec)),
@@ -121,7 +121,7 @@ impl Device {
         self.in_flight -= (out.len() - before) as u64;
     }
 
-    /// Requests submitted and not yet handed back.
+    /// Counts the requests submitted and not yet handed back.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
@@ -137,8 +137,8 @@ impl Device {
         self.traffic
     }
 
-    /// Processor time of a request that the submitter's processor carries out itself, with no
-    /// queue at all; `None`: the request must be submitted. Counts the traffic.
+    /// Returns the processor time of a request that the submitter's processor carries out itself,
+    /// with no queue at all; `None`: the request must be submitted. Counts the traffic.
     pub fn copy(&mut self, io: Io) -> Option<Nanos> {
         self.spec.on_cpu.then(|| {
             self.traffic.add(io);

@@ -7,7 +7,7 @@ use slab::Slab;
 
 use crate::device::{Device, Io};
 
-/// Which of the machine's devices.
+/// Names one of the machine's devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskId {
     /// Where files are.
@@ -57,12 +57,12 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// An idle device.
+    /// Creates an idle device.
     pub fn new(device: Device) -> Self {
         Self { device, in_flight: Slab::new(), armed: None, latest: 0, finished: Vec::new() }
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -89,8 +89,8 @@ impl Disk {
         Some(next)
     }
 
-    /// The look: appends what has finished by `now`, in order. A look that an earlier one made
-    /// superfluous finds nothing.
+    /// Appends the purposes of the requests that have finished by `now`, in order. A look that an
+    /// earlier one made superfluous finds nothing.
     pub fn complete(&mut self, now: Nanos, out: &mut Vec<Purpose>) {
         if self.armed.is_some_and(|at| at <= now) {
             self.armed = None;

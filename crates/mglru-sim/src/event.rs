@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use mglru::types::Nanos;
 
-/// Events to come, earliest first.
+/// Holds the events to come, earliest first.
 #[derive(Clone, Debug)]
 pub struct Queue<E> {
     heap: BinaryHeap<Entry<E>>,
@@ -27,7 +27,7 @@ impl<E> Default for Queue<E> {
 }
 
 impl<E> Queue<E> {
-    /// An empty agenda.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,12 +44,12 @@ impl<E> Queue<E> {
         self.heap.pop().map(|entry| (entry.at, entry.event))
     }
 
-    /// Time of the earliest event.
+    /// Returns the time of the earliest event.
     pub fn peek_time(&self) -> Option<Nanos> {
         self.heap.peek().map(|entry| entry.at)
     }
 
-    /// Events waiting.
+    /// Counts the events that wait.
     pub fn len(&self) -> usize {
         self.heap.len()
     }

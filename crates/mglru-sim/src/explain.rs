@@ -35,7 +35,7 @@ pub enum PageId {
     },
 }
 
-/// Something that happened to the page.
+/// Describes an event that happened to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// When it showed, ns.

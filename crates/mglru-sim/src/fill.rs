@@ -15,7 +15,7 @@ use crate::orders::order_at;
 use crate::readahead::Plan;
 use crate::task::{Flow, FreshPage};
 
-/// A window under way.
+/// Describes a window under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
     file: FileId,
@@ -46,7 +46,7 @@ pub(crate) struct Incoming {
 }
 
 impl Fill {
-    /// The pages of a plan that lie inside the file.
+    /// Creates the window of the pages of a plan that lie inside the file.
     pub fn new(
         file: FileId,
         plan: Plan,

@@ -33,12 +33,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Nothing changed. The log lies behind all files.
+    /// Creates a journal with nothing changed. The log lies behind all files.
     pub fn new(blocks: Option<FileId>, lba: u64) -> Self {
         Self { blocks, lba, running: BTreeSet::new(), committing: BTreeSet::new() }
     }
 
-    /// Are changes to this file held back?
+    /// Tells whether changes to this file are held back.
     pub fn covers(&self, file: FileId) -> bool {
         self.blocks == Some(file)
     }

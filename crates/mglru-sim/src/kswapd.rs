@@ -10,7 +10,7 @@ use crate::physical::compaction::{self, Compaction};
 use crate::tracing::{Slept, Who};
 use crate::zones::NORMAL;
 
-/// A node's thread.
+/// Holds the state of a node's kswapd thread.
 #[derive(Debug, Default)]
 pub struct Kswapd {
     reclaim: Option<Box<Reclaim>>,

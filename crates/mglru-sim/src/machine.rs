@@ -28,7 +28,7 @@ const TURN_OPS: u32 = 64;
 /// Accesses between two reports of progress.
 const PROGRESS_STEP: u64 = 1 << 16;
 
-/// A machine at work.
+/// Holds a machine at work.
 pub struct Machine {
     /// The policy.
     pub lru: Lru,

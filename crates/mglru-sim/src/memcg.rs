@@ -12,7 +12,7 @@ use mglru::types::{MemcgId, Nanos};
 pub use self::events::{Event, EventCounts, Events};
 use crate::spec::GroupSpec;
 
-/// No limit.
+/// Means that there is no limit.
 pub const NO_LIMIT: u64 = u64::MAX;
 
 /// Longest delay of one charge beyond `memory.high`.
@@ -20,7 +20,7 @@ const MAX_HIGH_DELAY: Nanos = 2_000_000_000;
 /// Pages a delay is computed for; more are delayed longer, in proportion.
 const HIGH_BATCH: u64 = 32;
 
-/// Limits of a group, pages.
+/// Holds the limits of a group, pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `memory.min`
@@ -38,12 +38,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No limits.
+    /// Returns limits that restrict nothing.
     pub fn none(swappiness: u8) -> Self {
         Self { min: 0, low: 0, high: NO_LIMIT, max: NO_LIMIT, swap_max: NO_LIMIT, swappiness }
     }
 
-    /// Limits of a plan; a group without a swappiness has the machine's.
+    /// Returns the limits of a plan; a group without a swappiness has the machine's.
     pub fn new(spec: &GroupSpec, swappiness: u8) -> Self {
         Self {
             min: spec.min.pages(),
@@ -81,14 +81,14 @@ struct Group {
     online: bool,
 }
 
-/// The tree. Group 0 is the root; ids are those of the policy core.
+/// Holds the tree of groups. Group 0 is the root; ids are those of the policy core.
 #[derive(Clone, Debug)]
 pub struct Memcgs {
     groups: Vec<Group>,
 }
 
 impl Memcgs {
-    /// A tree of the root alone, with the machine's swappiness.
+    /// Creates a tree of the root alone, with the machine's swappiness.
     pub fn new(swappiness: u8) -> Self {
         Self { groups: vec![Group::new(None, Limits::none(swappiness))] }
     }
@@ -119,22 +119,22 @@ impl Memcgs {
         self.groups[id.index()].online
     }
 
-    /// Groups ever made, the root included; ids are below this.
+    /// Counts the groups ever made, the root included; ids are below this.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Never: there is always the root.
+    /// Tells whether there is no group: never, as there is always the root.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// Parent of a group; `None` for the root.
+    /// Returns the parent of a group; `None` for the root.
     pub fn parent(&self, id: MemcgId) -> Option<MemcgId> {
         self.groups[id.index()].parent
     }
 
-    /// The group and its ancestors, root last.
+    /// Iterates over the group and its ancestors, root last.
     pub fn ancestry(&self, id: MemcgId) -> impl Iterator<Item = MemcgId> + '_ {
         std::iter::successors(Some(id), |id| self.parent(*id))
     }
@@ -144,12 +144,12 @@ impl Memcgs {
         self.ancestry(id).any(|group| group == ancestor)
     }
 
-    /// Limits of a group.
+    /// Returns the limits of a group.
     pub fn limits(&self, id: MemcgId) -> Limits {
         self.groups[id.index()].limits
     }
 
-    /// Limits of a group, to be changed. Usage may then exceed them: the caller reclaims.
+    /// Returns a group's limits, to be changed. Usage may then exceed them: the caller reclaims.
     pub fn limits_mut(&mut self, id: MemcgId) -> &mut Limits {
         &mut self.groups[id.index()].limits
     }
@@ -159,7 +159,7 @@ impl Memcgs {
         self.groups[id.index()].usage
     }
 
-    /// Events of a group.
+    /// Returns the events of a group.
     pub fn events(&self, id: MemcgId) -> Events {
         self.groups[id.index()].events
     }
@@ -266,7 +266,7 @@ impl Memcgs {
         self.ancestry(id).map(|group| self.room_of(group)).fold(NO_LIMIT, u64::min)
     }
 
-    /// The first of the group and its ancestors above its `memory.high`, and by how much.
+    /// Finds the first of the group and its ancestors above its `memory.high`, and the excess.
     pub fn over_high(&self, id: MemcgId) -> Option<(MemcgId, u64)> {
         let over = |id: MemcgId| {
             let group = &self.groups[id.index()];

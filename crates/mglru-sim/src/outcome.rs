@@ -17,7 +17,7 @@ const LATENCY_DIGITS: u8 = 3;
 /// Longer latencies count as this: an hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
-/// Named figures, in a fixed order.
+/// Lists named figures, in a fixed order.
 pub type Figures = Vec<(&'static str, u64)>;
 
 /// Holds the results of a run.
@@ -47,7 +47,7 @@ pub struct Outcome {
     pub string_hash: u64,
 }
 
-/// A group at some time. Everything counts descendants too.
+/// Describes a group at some time. Everything counts descendants too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupOutcome {
     /// Its path; the root is `/`.
@@ -62,7 +62,7 @@ pub struct GroupOutcome {
     pub lru_gen: String,
 }
 
-/// Counters when a phase began.
+/// Holds the counters at the time when a phase began.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// Its name.
@@ -79,7 +79,7 @@ pub struct Phase {
     pub snapshot: Snapshot,
 }
 
-/// Counters at some time.
+/// Holds the counters at some time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// Counters of the machine.
@@ -101,7 +101,7 @@ impl Outcome {
         self.ops as f64 * 1e9 / self.virtual_ns.max(1) as f64
     }
 
-    /// A figure of a group's `memory.stat`.
+    /// Returns a figure of a group's `memory.stat`.
     pub fn stat(&self, group: &str, name: &str) -> Option<u64> {
         let group = self.groups.iter().find(|g| g.name == group)?;
         find(&group.stat, name)
@@ -129,7 +129,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Nothing recorded yet.
+    /// Creates a recorder with nothing recorded yet.
     pub fn new(layout: &Layout) -> Self {
         let histogram = || {
             Histogram::new_with_max(LATENCY_MAX_NS, LATENCY_DIGITS).expect("bounds are in range")
@@ -148,7 +148,7 @@ impl Recorder {
         }
     }
 
-    /// An operation of a class took so long.
+    /// Records that an operation of a class took so long.
     pub fn end_op(&mut self, t: usize, class: u8, took: Nanos) {
         self.ops += 1;
         self.task_ops[t] += 1;

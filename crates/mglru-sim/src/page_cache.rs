@@ -32,7 +32,7 @@ impl Used {
     }
 }
 
-/// The page cache of one file.
+/// Holds the page cache of one file.
 #[derive(Clone, Debug, Default)]
 pub struct PageCache {
     /// As [`Slot`] packs them.
@@ -50,7 +50,7 @@ impl PageCache {
         Slot::unpack(self.slots.get(index as usize).copied().unwrap_or(0))
     }
 
-    /// The folio of page `index`, if cached.
+    /// Returns the folio of page `index`, if cached.
     #[inline]
     pub fn folio(&self, index: u64) -> Option<FolioId> {
         match self.get(index) {
@@ -59,7 +59,7 @@ impl PageCache {
         }
     }
 
-    /// Is page `index` cached?
+    /// Tells whether page `index` is cached.
     #[inline]
     pub fn has(&self, index: u64) -> bool {
         self.folio(index).is_some()
@@ -155,7 +155,7 @@ impl PageCache {
         self.nodes = self.nodes + u64::from(was_empty) - u64::from(used.is_empty());
     }
 
-    /// Cached folios, in order, each with its first page from `from` on and before `to`.
+    /// Lists the cached folios, in order, each with its first page from `from` on and before `to`.
     pub fn folios(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, FolioId)> + '_ {
         let mut last = None;
         let pages = (from..to.min(self.end())).filter_map(|i| self.folio(i).map(|f| (i, f)));
@@ -168,7 +168,7 @@ impl PageCache {
         self.slots[index as usize] = Slot::Folio(folio).pack();
     }
 
-    /// Cached pages directly before `index`, counted up to `most`.
+    /// Counts the cached pages directly before `index`, up to `most`.
     pub fn cached_before(&self, index: u64, most: u64) -> u64 {
         let least = index.saturating_sub(most);
         (least..index).rev().take_while(|&i| self.has(i)).count() as u64
@@ -179,13 +179,13 @@ impl PageCache {
         (from..).find(|&i| !self.has(i)).unwrap_or(u64::MAX)
     }
 
-    /// Pages cached.
+    /// Counts the cached pages.
     pub fn cached(&self) -> u64 {
         self.cached
     }
 
-    /// Nodes of the tree: those of 64 slots that hold a page or a shadow, and the nodes above them,
-    /// as many as a file used without gaps has.
+    /// Counts the nodes of the tree: those of 64 slots that hold a page or a shadow, and the nodes
+    /// above them, as many as a file used without gaps has.
     pub fn nodes(&self) -> u64 {
         let slots = NODE_SLOTS as u64;
         let above = |&n: &u64| (n > 1).then(|| n.div_ceil(slots));

@@ -2,7 +2,7 @@
 
 use crate::task::FreshPage;
 
-/// A stack of pages.
+/// Holds a stack of pages.
 #[derive(Clone, Debug, Default)]
 pub struct PageStack {
     runs: Vec<(FreshPage, u64)>,
@@ -10,7 +10,7 @@ pub struct PageStack {
 }
 
 impl PageStack {
-    /// Pages held.
+    /// Counts the pages held.
     pub fn len(&self) -> u64 {
         self.count
     }

@@ -22,7 +22,7 @@ const SWAPPED: u8 = 1 << 4;
 const POPULATED: u8 = 1;
 const YOUNG: u8 = 2;
 
-/// The bits of a page-table entry.
+/// Holds the bits of a page-table entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pte(u8);
 
@@ -40,34 +40,34 @@ pub enum Maps {
 }
 
 impl Pte {
-    /// No translation.
+    /// Maps nothing.
     pub const NONE: Self = Self(0);
-    /// The shared page of zeroes.
+    /// Maps the shared page of zeroes.
     pub const ZERO: Self = Self(PRESENT | ZEROES);
-    /// A folio, not accessed and clean.
+    /// Maps a folio, not accessed and clean.
     pub const FOLIO: Self = Self(PRESENT);
-    /// In swap.
+    /// Says that the page is in swap.
     pub const SWAP: Self = Self(SWAPPED);
 
-    /// The entry with its accessed bit set.
+    /// Returns the entry with its accessed bit set.
     #[must_use]
     pub fn young(self) -> Self {
         Self(self.0 | ACCESSED)
     }
 
-    /// The entry with its dirty bit set.
+    /// Returns the entry with its dirty bit set.
     #[must_use]
     pub fn dirty(self) -> Self {
         Self(self.0 | DIRTY)
     }
 
-    /// Is the accessed bit set?
+    /// Tells whether the accessed bit is set.
     #[inline]
     pub fn is_young(self) -> bool {
         self.0 & ACCESSED != 0
     }
 
-    /// Is the dirty bit set?
+    /// Tells whether the dirty bit is set.
     #[inline]
     pub fn is_dirty(self) -> bool {
         self.0 & DIRTY != 0
@@ -85,7 +85,7 @@ impl Pte {
     }
 }
 
-/// The page tables of one mapping.
+/// Holds the page tables of one mapping.
 #[derive(Clone, Debug, Default)]
 pub struct PageTable {
     /// Bits, as in [`Pte`].
@@ -98,7 +98,7 @@ pub struct PageTable {
 }
 
 impl PageTable {
-    /// Tables for a mapping of `pages` pages, none populated.
+    /// Creates tables for a mapping of `pages` pages, none populated.
     pub fn new(pages: u32, is_swap_backed: bool) -> Self {
         let targets = if is_swap_backed { pages } else { 0 };
         Self {
@@ -129,7 +129,7 @@ impl PageTable {
         true
     }
 
-    /// The bits of an entry, none beyond the mapping.
+    /// Returns the bits of an entry, none beyond the mapping.
     #[inline]
     pub fn peek(&self, page: u32) -> Pte {
         Pte(self.entries.get(page as usize).copied().unwrap_or(0))
@@ -141,7 +141,7 @@ impl PageTable {
         self.targets.get(page as usize).copied().unwrap_or(0)
     }
 
-    /// The entry of a page.
+    /// Returns the entry of a page.
     #[inline]
     pub fn get(&self, page: u32) -> Pte {
         Pte(self.entries[page as usize])
@@ -234,18 +234,18 @@ impl PageTable {
         self.tables[table as usize] &= !YOUNG;
     }
 
-    /// The pages under one PMD.
+    /// Returns the pages under one PMD.
     pub fn table_pages(&self, table: u32) -> std::ops::Range<u32> {
         let start = table * TABLE_ENTRIES;
         start..self.pages().min(start + TABLE_ENTRIES)
     }
 
-    /// The table of a page.
+    /// Returns the table of a page.
     pub fn table_of(page: u32) -> u32 {
         page >> TABLE_SHIFT
     }
 
-    /// Length of the mapping in pages.
+    /// Returns the length of the mapping in pages.
     pub fn pages(&self) -> u32 {
         self.entries.len() as u32
     }

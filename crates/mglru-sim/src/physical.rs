@@ -15,19 +15,19 @@ pub mod zone;
 
 pub use self::zone::{Frame, Request, Use, Zone};
 
-/// Largest block of the allocator: 2^10 pages, 4 MiB.
+/// Bounds the order of the allocator's blocks: 2^10 pages, 4 MiB.
 pub const MAX_ORDER: u8 = 10;
 /// A pageblock is 2^9 pages, 2 MiB: what a migratetype is kept for.
 pub const PAGEBLOCK_ORDER: u8 = 9;
-/// Pages of a pageblock.
+/// Gives the size of a pageblock in pages.
 pub const PAGEBLOCK_PAGES: u32 = 1 << PAGEBLOCK_ORDER;
 /// Orders above this are costly: nobody promises them.
 pub const COSTLY_ORDER: u8 = 3;
 
-/// A page frame number, from 0 in the zone.
+/// Numbers a page frame, from 0 in the zone.
 pub type Pfn = u32;
 
-/// Which kernels' rules the allocator and compaction follow.
+/// Names the kernels whose rules the allocator and compaction follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// Linux 2.6.32 to 3.4.
@@ -52,13 +52,13 @@ pub enum MigrateType {
 }
 
 impl MigrateType {
-    /// All types.
+    /// Lists all types.
     pub const ALL: [Self; 5] =
         [Self::Unmovable, Self::Reclaimable, Self::Movable, Self::Reserve, Self::HighAtomic];
     /// The types that requests have, and per-CPU lists.
     pub const REQUESTED: [Self; 3] = [Self::Unmovable, Self::Reclaimable, Self::Movable];
 
-    /// As an array index.
+    /// Returns the type as an array index.
     pub fn index(self) -> usize {
         self as usize
     }

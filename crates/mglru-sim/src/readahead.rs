@@ -19,7 +19,7 @@ pub trait CachedPages {
     fn next_hole(&self, from: u64) -> u64;
 }
 
-/// Pages to read: `start .. start + pages`, cached ones skipped.
+/// Describes the pages to read: `start .. start + pages`, cached ones skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// First page.
@@ -68,7 +68,7 @@ pub struct Marked {
     pub pages: u64,
 }
 
-/// Readahead state of an open file.
+/// Holds the readahead state of an open file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
     /// The last page read.
@@ -78,7 +78,7 @@ pub struct FileState {
 }
 
 impl FileState {
-    /// The last page read through the descriptor.
+    /// Returns the last page read through the descriptor.
     pub fn prev(&self) -> Option<u64> {
         self.prev
     }
@@ -88,7 +88,7 @@ impl FileState {
         self.prev = Some(page);
     }
 
-    /// A buffered read of `pages` pages misses at `index`; windows are at most `max` pages.
+    /// Plans a buffered read of `pages` pages that misses at `index`, in windows up to `max` pages.
     pub fn miss(&mut self, index: u64, pages: u64, max: u64, cached: &impl CachedPages) -> Plan {
         if max == 0 {
             return Plan::bare(index, 1);
@@ -107,8 +107,8 @@ impl FileState {
         self.open(index, (history + pages).min(max), 1)
     }
 
-    /// A reader that wants `pages` pages from the start of a folio on met its mark; `None`: nothing
-    /// to read. Folios of the next window are larger, up to `largest` (spec §LF.2).
+    /// Plans reads for a reader that wants `pages` pages from a folio's start on and met its mark;
+    /// `None`: nothing to read. Folios of the next window are larger, up to `largest` (spec §LF.2).
     pub fn marked(
         &mut self,
         folio: Marked,
@@ -149,7 +149,7 @@ impl FileState {
         Plan { order, ..plan }
     }
 
-    /// A fault on a file mapping misses at `index`.
+    /// Plans the reads when a fault on a file mapping misses at `index`.
     pub fn map_miss(
         &mut self,
         index: u64,
@@ -171,7 +171,7 @@ impl FileState {
         self.open(index.saturating_sub(max / 2), max, max / 4)
     }
 
-    /// Faults on a file mapping found `pages` pages cached.
+    /// Records that faults on a file mapping found `pages` pages cached.
     pub fn map_hits(&mut self, pages: u32) {
         self.mmap_misses = self.mmap_misses.saturating_sub(pages);
     }

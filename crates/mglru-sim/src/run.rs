@@ -110,7 +110,7 @@ impl Machine {
         Ok((self.outcome(), rows))
     }
 
-    /// A machine before anything ran.
+    /// Creates a machine that has not run.
     ///
     /// # Errors
     /// A machine or layout that contradicts itself.

@@ -8,7 +8,7 @@ use mglru::types::Nanos;
 /// How long a task keeps a CPU that others want.
 pub const TIME_SLICE_NS: Nanos = 3_000_000;
 
-/// The CPUs and the queue before them.
+/// Holds the CPUs and the queue before them.
 #[derive(Clone, Debug)]
 pub struct Sched {
     cpus: u32,
@@ -17,7 +17,7 @@ pub struct Sched {
 }
 
 impl Sched {
-    /// A machine of `cpus` idle CPUs.
+    /// Creates the scheduler of a machine of `cpus` idle CPUs.
     pub fn new(cpus: u32) -> Self {
         Self { cpus, idle: cpus, queue: VecDeque::new() }
     }
@@ -33,7 +33,7 @@ impl Sched {
         self.cpus
     }
 
-    /// A task wants to run; `true`: it has a CPU now, otherwise it is queued.
+    /// Gives a CPU to a task that wants to run; `true`: it has one now, otherwise it is queued.
     pub fn enter(&mut self, task: u32) -> bool {
         if self.idle > 0 && self.queue.is_empty() {
             self.idle -= 1;
@@ -43,7 +43,7 @@ impl Sched {
         false
     }
 
-    /// A CPU falls free; the task that gets it, if one waits.
+    /// Frees a CPU; returns the task that gets it, if one waits.
     pub fn leave(&mut self) -> Option<u32> {
         let next = self.queue.pop_front();
         self.idle += u32::from(next.is_none());

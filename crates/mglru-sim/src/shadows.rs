@@ -29,7 +29,7 @@ struct Context {
     users: u64,
 }
 
-/// All shadows of the machine.
+/// Holds all shadows of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Shadows {
     contexts: Slab<Context>,

@@ -26,7 +26,7 @@ pub use self::groups::GroupSpec;
 pub use self::ratio::Ratio;
 pub use self::size::Size;
 
-/// Bytes per page.
+/// Gives the size of a page in bytes.
 pub const PAGE_SIZE: u64 = 4096;
 
 /// How memory is made up.
@@ -39,7 +39,7 @@ pub enum Physical {
     Buddy,
 }
 
-/// A machine.
+/// Describes a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MachineSpec {
@@ -129,9 +129,9 @@ impl Default for MachineSpec {
 }
 
 impl MachineSpec {
-    /// The same machine with memory, swap, zones and limits `ratio` times as large, each to the
-    /// nearest page. Times, processors and readahead stay. To be checked again: it may have become
-    /// too small.
+    /// Returns the same machine with memory, swap, zones and limits `ratio` times as large, each to
+    /// the nearest page. Times, processors and readahead stay. To be checked again: it may have
+    /// become too small.
     pub fn scaled(&self, ratio: f64) -> Self {
         let mut spec = self.clone();
         spec.memory = spec.memory.scaled(ratio);
@@ -159,22 +159,22 @@ impl MachineSpec {
         [self.dma().pages(), self.zones.dma32.pages()]
     }
 
-    /// Memory of all nodes, pages.
+    /// Returns the memory of all nodes, pages.
     pub fn pages(&self) -> u64 {
         self.memory.pages()
     }
 
-    /// Longest readahead, pages.
+    /// Returns the length of the longest readahead, pages.
     pub fn readahead_pages(&self) -> u32 {
         self.readahead_kb / 4
     }
 
-    /// Window of fault-around, pages; at least 1.
+    /// Returns the window of fault-around, pages; at least 1.
     pub fn fault_around_pages(&self) -> u32 {
         (self.fault_around_kb / 4).max(1)
     }
 
-    /// The limits of a group; none, where the plan gives none.
+    /// Returns the limits of a group; none, where the plan gives none.
     pub fn group(&self, name: &str) -> GroupSpec {
         self.groups.get(name).cloned().unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 
 use mglru::types::{MemcgId, Nanos};
 
-/// Time lost, ns.
+/// Counts the time lost, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalled {
     /// At least one task waited.
@@ -22,7 +22,7 @@ struct Group {
     total: Stalled,
 }
 
-/// Stall times of all groups; each counts its descendants' tasks.
+/// Holds the stall times of all groups; each counts its descendants' tasks.
 #[derive(Clone, Debug)]
 pub struct Stalls {
     groups: Vec<Group>,
@@ -35,7 +35,7 @@ impl Default for Stalls {
 }
 
 impl Stalls {
-    /// The root alone.
+    /// Creates the stall times of the root alone.
     pub fn new() -> Self {
         Self::default()
     }
@@ -77,7 +77,7 @@ impl Stalls {
         });
     }
 
-    /// Time lost up to `now`.
+    /// Returns the time that a group lost up to `now`.
     pub fn total(&self, group: MemcgId, now: Nanos) -> Stalled {
         let mut group = self.groups[group.index()];
         group.account(now);

@@ -17,7 +17,7 @@ use crate::costs::Costs;
 const HOLDS_BITS: u32 = 3;
 const HOLDS_MASK: u32 = (1 << HOLDS_BITS) - 1;
 
-/// A slot's number.
+/// Numbers a slot.
 pub type Slot = u32;
 
 /// Names the content of a page, as far as swap is concerned.
@@ -53,7 +53,7 @@ pub struct SwapCounters {
     pub swpout_zero: u64,
 }
 
-/// The swap space of the machine.
+/// Holds the swap space of the machine.
 #[derive(Clone, Debug)]
 pub struct Swap {
     spec: SwapSpec,
@@ -129,7 +129,7 @@ impl Holds {
 }
 
 impl Swap {
-    /// Empty swap space.
+    /// Creates empty swap space.
     pub fn new(spec: SwapSpec, costs: &Costs) -> Self {
         let slots = spec.slots();
         let free = match spec.kind {
@@ -158,7 +158,7 @@ impl Swap {
         self.total
     }
 
-    /// Free slots, pages.
+    /// Counts the free slots, pages.
     pub fn free_slots(&self) -> u64 {
         self.free.count()
     }
@@ -223,7 +223,7 @@ impl Swap {
         self.transfer(class, self.costs.zram_decompress_ns)
     }
 
-    /// Must its page be read from a device?
+    /// Tells whether the slot's page must be read from a device.
     pub fn is_on_device(&self, slot: Slot) -> bool {
         let held = self.slots[slot as usize].holds();
         self.spec.kind == SwapKind::Device
@@ -260,12 +260,12 @@ impl Swap {
         packed as u64 + self.incompressible
     }
 
-    /// Pages moved so far.
+    /// Returns the counts of the pages moved so far.
     pub fn counters(&self) -> SwapCounters {
         self.counters
     }
 
-    /// Host memory of the tables, bytes.
+    /// Returns the host memory of the tables, bytes.
     pub fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<SlotState>() + self.free.bytes()
     }

@@ -61,7 +61,7 @@ impl SwapReadahead {
     }
 }
 
-/// A window under way: the fault it is for, and the pages still to look at.
+/// Describes a window under way: the fault it is for, and the pages still to look at.
 pub type Window = (RegionId, u32, Range<u32>);
 
 impl Machine {

@@ -88,7 +88,7 @@ pub enum Doing {
     },
 }
 
-/// A page fault under way.
+/// Describes a page fault under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Which region.
@@ -101,7 +101,7 @@ pub struct Fault {
     pub major: bool,
 }
 
-/// A buffered read under way. Pages are of the file.
+/// Describes a buffered read under way. Pages are of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// Which file.
@@ -114,7 +114,7 @@ pub struct Read {
     pub due: u64,
 }
 
-/// A buffered write under way. Positions are bytes.
+/// Describes a buffered write under way. Positions are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
     /// Which file.
@@ -156,7 +156,7 @@ impl FreshPage {
     }
 }
 
-/// A task.
+/// Holds the state of a task.
 #[derive(Debug)]
 pub struct Task {
     /// Address space, as an index into the machine's.
@@ -240,7 +240,7 @@ impl Task {
         }
     }
 
-    /// Has it ended?
+    /// Tells whether the task has ended.
     pub fn has_ended(&self) -> bool {
         self.state == State::Ended
     }

@@ -67,7 +67,7 @@ pub struct File {
 }
 
 impl File {
-    /// Length in pages, a broken one included.
+    /// Returns the length in pages, a broken one included.
     pub fn pages(&self) -> u64 {
         self.bytes.div_ceil(PAGE_SIZE)
     }
@@ -98,7 +98,7 @@ pub struct Events {
     pub pgfree: u64,
 }
 
-/// Everything beneath the policy.
+/// Holds everything beneath the policy.
 #[derive(Debug)]
 pub struct World {
     /// The clock of whoever runs, ns.
@@ -157,7 +157,7 @@ pub struct World {
 }
 
 impl World {
-    /// A machine before anything ran. Groups and address spaces are added by the caller.
+    /// Creates a machine that has not run. Groups and address spaces are added by the caller.
     pub fn new(spec: &MachineSpec, layout: &Layout, seed: u64) -> Self {
         let lane = |n| Rng::new(seed, RNG_LANE + n);
         let swap_device = spec.swap.device.clone().unwrap_or_else(|| spec.device.clone());
@@ -200,13 +200,13 @@ impl World {
         }
     }
 
-    /// The root group.
+    /// Adds the root group.
     pub fn add_root(&mut self) {
         self.writeback.add_group(MemcgId::ROOT);
         self.held.push(Held::default());
     }
 
-    /// A group below `parent`, with the number the policy gave it.
+    /// Adds a group below `parent`, with the number the policy gave it.
     pub fn add_group(&mut self, parent: MemcgId, limits: Limits, id: MemcgId) {
         let same = self.memcgs.add(parent, limits);
         debug_assert_eq!(same, id);
@@ -248,7 +248,7 @@ impl World {
         if vma.table.peek(page).has_folio() { 0 } else { self.peek_target(vma, page) }
     }
 
-    /// And the last one: a swap slot, or the folio of a page that a read finds cached.
+    /// Loads the last such word: a swap slot, or the folio of a page that a read finds cached.
     #[inline]
     pub fn peek_last(&self, op: Op, folios: &Folios) -> u64 {
         match op {
@@ -337,7 +337,7 @@ impl World {
         MemcgId(lruvec.0 / self.nr_nodes)
     }
 
-    /// The node of an lruvec.
+    /// Returns the node of an lruvec.
     pub fn node_of(&self, lruvec: LruvecId) -> NodeId {
         NodeId((lruvec.0 % self.nr_nodes) as u8)
     }
@@ -402,12 +402,12 @@ impl World {
         }
     }
 
-    /// A page of a file on the device.
+    /// Returns the place on the device of a page of a file.
     pub fn lba(&self, file: FileId, page: u64) -> u64 {
         self.files[file as usize].lba + page
     }
 
-    /// KiB read from and written to devices, swap included, as `pgpgin` and `pgpgout` count.
+    /// Counts KiB read from and written to devices, swap included, as `pgpgin` and `pgpgout` do.
     pub fn device_kib(&self) -> (u64, u64) {
         let disks = std::iter::once(&self.files_disk).chain(&self.swap_disk);
         let traffic = disks.map(|d| d.device().traffic());
@@ -425,7 +425,7 @@ impl World {
         }
     }
 
-    /// The flusher looks.
+    /// Records that the flusher looks.
     pub fn flusher_woken(&mut self) {
         self.flusher_armed = false;
     }

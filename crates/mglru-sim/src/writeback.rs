@@ -8,7 +8,7 @@ use crate::dirty::{
     Bandwidth, DirtyFiles, DirtySpec, Flusher, Pacer, Pause, Reason, Run, Thresholds,
 };
 
-/// Names the domain that slows writers and wakes the flusher: the machine, or a group.
+/// Describes the domain that slows writers and wakes the flusher: the machine, or a group.
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
     pacer: Pacer,
@@ -38,13 +38,13 @@ pub struct Load {
 }
 
 impl Load {
-    /// Is it time for the flusher?
+    /// Tells whether it is time for the flusher.
     pub fn is_above_background(&self) -> bool {
         self.dirty > self.limits.background
     }
 }
 
-/// All dirty data of the machine.
+/// Holds all dirty data of the machine.
 #[derive(Clone, Debug)]
 pub struct Writeback {
     /// Limits and times.
@@ -68,7 +68,7 @@ pub struct Writeback {
 }
 
 impl Writeback {
-    /// Everything clean; groups are added by [`Self::add_group`], the root first.
+    /// Creates a clean state; groups are added by [`Self::add_group`], the root first.
     pub fn new(spec: DirtySpec, nr_files: usize) -> Self {
         Self {
             spec,
@@ -86,7 +86,7 @@ impl Writeback {
         }
     }
 
-    /// A group with a flusher for the files it dirties.
+    /// Adds a group with a flusher for the files it dirties.
     pub fn add_group(&mut self, memcg: MemcgId) {
         self.groups.push(Domain::default());
         self.flushers.push(Flusher::new(&self.spec, Some(memcg)));
@@ -130,12 +130,12 @@ impl Writeback {
         self.groups[memcg.index()].bandwidth.ended(now, pages);
     }
 
-    /// Pages of a file under writeback.
+    /// Counts the pages of a file under writeback.
     pub fn under_way(&self, file: FileId) -> u64 {
         self.under_way[file as usize]
     }
 
-    /// Pages of all files under writeback.
+    /// Counts the pages of all files under writeback.
     pub fn all_under_way(&self) -> u64 {
         self.machine.bandwidth.in_flight()
     }
@@ -167,7 +167,7 @@ impl Writeback {
         }
     }
 
-    /// The periodic look; when the next one is due, if anything is dirty.
+    /// Handles the periodic wake-up; returns when the next one is due, if anything is dirty.
     pub fn tick(&mut self, now: Nanos) -> Option<Nanos> {
         self.flushers.iter_mut().for_each(|f| f.tick(now));
         self.tick_armed = self.files.total() > 0;

@@ -16,7 +16,7 @@ use crate::spec::{MachineSpec, PAGE_SIZE, Physical, Size};
 pub const DMA: Zone = Zone(0);
 /// Memory that devices with 32-bit addresses can reach.
 pub const DMA32: Zone = Zone(1);
-/// All other memory; what nearly every allocation asks for.
+/// Names all other memory, which nearly every allocation asks for.
 pub const NORMAL: Zone = Zone(2);
 
 /// The DMA zone of a PC: 16 MiB, of which the firmware and the first pages are not managed.
@@ -50,7 +50,7 @@ impl Default for ZoneSpec {
 }
 
 impl ZoneSpec {
-    /// The same zones `ratio` times as large.
+    /// Returns the same zones `ratio` times as large.
     pub fn scaled(&self, ratio: f64) -> Self {
         let min_free = self.min_free.map(|size| size.scaled(ratio));
         Self { dma32: self.dma32.scaled(ratio), min_free, ..self.clone() }
@@ -86,7 +86,7 @@ struct ZoneState {
     reserve: [u64; MAX_NR_ZONES],
 }
 
-/// The free memory of the machine.
+/// Holds the free memory of the machine.
 #[derive(Clone, Debug)]
 pub struct Zones {
     nodes: Vec<[ZoneState; MAX_NR_ZONES]>,
@@ -95,7 +95,7 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// All memory free.
+    /// Creates the zones with all memory free.
     pub fn new(spec: &MachineSpec) -> Self {
         let fast = (spec.nodes - spec.slow_nodes) as usize;
         let mut zones = Self { nodes: Vec::new(), fast };
@@ -110,7 +110,7 @@ impl Zones {
         zones
     }
 
-    /// Number of nodes.
+    /// Counts the nodes.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
@@ -186,7 +186,7 @@ impl Zones {
         assert!(view.free <= view.managed, "more pages freed than {node:?} {zone:?} has");
     }
 
-    /// Could `pages` be taken on this node?
+    /// Tells whether `pages` could be taken on this node.
     pub fn allows(&self, node: NodeId, highest: Zone, pages: u64, mark: Mark) -> bool {
         let zones = &self.nodes[node.index()];
         zones[..=highest.index()].iter().any(|zone| zone.allows(highest, pages, mark))
@@ -202,17 +202,17 @@ impl Zones {
         self.allows(node, highest, 0, Mark::High)
     }
 
-    /// Free pages of a node.
+    /// Counts the free pages of a node.
     pub fn free_on(&self, node: NodeId) -> u64 {
         self.nodes[node.index()].iter().map(|zone| zone.view.free).sum()
     }
 
-    /// Free pages of the machine.
+    /// Counts the free pages of the machine.
     pub fn free_pages(&self) -> u64 {
         self.each().map(|zone| zone.view.free).sum()
     }
 
-    /// Pages of the machine.
+    /// Counts the pages of the machine.
     pub fn managed_pages(&self) -> u64 {
         self.each().map(|zone| zone.view.managed).sum()
     }

@@ -32,8 +32,8 @@ pub use s3fifo::S3Fifo;
 pub use sieve::Sieve;
 pub use stream::{Outcome, Run, replay_caches, replay_stream, replay_whole};
 
-/// A cache of a fixed number of pages that decides by the past alone. A policy of one's own is
-/// one, and is replayed beside the others:
+/// Simulates a cache of a fixed number of pages that decides by the past alone. A policy of one's
+/// own is one, and is replayed beside the others:
 ///
 /// ```
 /// use mglru_traces::flat::{Cache, Lru, replay_caches};

@@ -68,7 +68,7 @@ pub struct ReplayReport {
     pub results: Vec<ReplayResult>,
 }
 
-/// One policy at one size.
+/// Holds the result of one policy at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayResult {
     /// Name of the policy.
@@ -82,7 +82,7 @@ pub struct ReplayResult {
 }
 
 impl ReplayResult {
-    /// The result of a replay of `requests` requests, at least one.
+    /// Makes the result of a replay of `requests` requests, at least one.
     pub fn new(policy: impl ToString, size_pages: u64, misses: u64, requests: u64) -> Self {
         let miss_ratio = misses as f64 / requests as f64;
         ReplayResult { policy: policy.to_string(), size_pages, misses, miss_ratio }

@@ -67,7 +67,7 @@ pub extern "C" fn umap_flush() -> c_int {
     status("umap_flush", flush())
 }
 
-/// `umap_prefetch_item`.
+/// Names a page to prefetch: `umap_prefetch_item`.
 #[repr(C)]
 pub struct PrefetchItem {
     page_base_addr: *mut c_void,

@@ -13,7 +13,7 @@ use mglru_pager::{Advice, FileStore, Map, Pager, PagerError, Pin, SharedMapping}
 
 use crate::settings::settings;
 
-/// Bytes of a page.
+/// Gives the size of a page, bytes.
 pub const PAGE: usize = 4096;
 
 fn invalid<T>(why: impl Into<String>) -> Result<T, Failure> {

@@ -19,7 +19,7 @@ const REGION: u64 = 64 * 1024 + 16 * 65536;
 /// What the tables of a page take, bytes: its state, and what the policy knows of it.
 const TABLES: u64 = 16;
 
-/// All of them.
+/// Holds all settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub page_size: u64,
@@ -81,7 +81,7 @@ impl Settings {
         self.buffer_pages.saturating_mul(self.page_size)
     }
 
-    /// A pager without regions.
+    /// Opens a pager without regions.
     pub fn open(&self) -> Result<Pager, PagerError> {
         PagerOptions::new().memory_max(self.buffer().saturating_add(PAGER)).open()
     }

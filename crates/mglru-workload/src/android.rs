@@ -66,7 +66,7 @@ enum Turn {
     Over,
 }
 
-/// A phone in use.
+/// Holds the state of a phone in use.
 #[derive(Debug)]
 pub struct Android {
     params: AndroidParams,
@@ -84,7 +84,7 @@ pub struct Android {
 
 impl Android {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &AndroidParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let rng = |lane: u32| Rng::new(seed, u64::from(lane));

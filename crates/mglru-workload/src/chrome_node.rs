@@ -28,7 +28,7 @@ const HASHED: u64 = 4;
 const CLASSES: [&str; 2] = ["request", "setup"];
 const SETUP: u8 = 1;
 
-/// Equal workers on one machine.
+/// Describes equal workers on one machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChromeNodeParams {
@@ -73,7 +73,7 @@ impl Default for ChromeNodeParams {
 }
 
 impl ChromeNodeParams {
-    /// The same workers and requests with memory, and the times that go with it, multiplied.
+    /// Returns the parameters with memory, and the times that go with it, multiplied by `scale`.
     pub fn scaled(&self, scale: f64) -> Self {
         let pages = |n: u32| ((f64::from(n) * scale).round() as u32).max(1);
         let time = |ns: u64| (ns as f64 * scale).round() as u64;
@@ -88,7 +88,7 @@ impl ChromeNodeParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("chrome-node.groups", self.groups, 1, 4096)?;
         in_range("chrome-node.nodes", self.nodes, 1, 64)?;
@@ -108,7 +108,7 @@ impl ChromeNodeParams {
     }
 }
 
-/// The workers at work.
+/// Holds the state of the workers.
 #[derive(Debug)]
 pub struct ChromeNode {
     params: ChromeNodeParams,
@@ -134,7 +134,7 @@ enum Stage {
 
 impl ChromeNode {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &ChromeNodeParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let workers = (0..params.workers()).map(|w| Worker {

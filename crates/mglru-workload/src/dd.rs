@@ -15,7 +15,7 @@ const SOURCE: u32 = 0;
 const COPY: u32 = 1;
 const SETUP: u8 = 1;
 
-/// A dd run.
+/// Describes a dd run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DdParams {
@@ -33,20 +33,20 @@ impl Default for DdParams {
 }
 
 impl DdParams {
-    /// A file of another size.
+    /// Returns the parameters with the file's size multiplied by `scale`.
     pub fn scaled(&self, scale: f64) -> Self {
         let bytes = ((self.bytes as f64 * scale).round() as u64).max(1);
         Self { bytes, ..self.clone() }
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("dd.bytes", self.bytes, 1, 1 << 44).map(drop)
     }
 }
 
-/// A dd run.
+/// Holds the state of a dd run.
 #[derive(Debug)]
 pub struct Dd {
     params: DdParams,
@@ -64,7 +64,7 @@ enum Stage {
 
 impl Dd {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &DdParams) -> Result<Self, WorkloadError> {
         params.check()?;
         let hash = StringHash::new(1);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::job::JobError;
 use crate::trace::{TraceError, UnknownFormatName};
 
-/// Why a workload cannot be built from its description.
+/// Tells why a workload cannot be built from its description.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// A number outside the range that its key allows.

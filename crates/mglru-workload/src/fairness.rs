@@ -36,7 +36,7 @@ pub enum Target {
     Parent,
 }
 
-/// Groups and requests.
+/// Describes the groups and the requests.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FairnessParams {
@@ -87,8 +87,8 @@ impl Default for FairnessParams {
 }
 
 impl FairnessParams {
-    /// The same with pages, requests' sizes and times multiplied: to look at a page takes as long
-    /// at any scale, so that the time between its uses must shrink with the number of pages.
+    /// Returns the parameters with pages, request sizes and times multiplied: a look at a page
+    /// takes as long at any scale, so the time between uses must shrink with the number of pages.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| ((n as f64 * scale).round() as u64).max(1);
         Self {
@@ -101,7 +101,7 @@ impl FairnessParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("fairness.groups", self.groups, 1, 65_535)?;
         in_range("fairness.pages", self.pages, 1, u32::MAX)?;
@@ -123,7 +123,7 @@ impl FairnessParams {
     }
 }
 
-/// The groups' tasks and the administrator, who is the last task.
+/// Holds the groups' tasks and the administrator, who is the last task.
 #[derive(Debug)]
 pub struct FairnessWorkload {
     params: FairnessParams,
@@ -149,7 +149,7 @@ struct Admin {
 
 impl FairnessWorkload {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &FairnessParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let worker = |task: u32| {

@@ -39,7 +39,7 @@ pub enum Distribution {
     Zipf,
 }
 
-/// A set of fio jobs.
+/// Describes a set of fio jobs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FioParams {
@@ -99,7 +99,7 @@ impl Default for FioParams {
 }
 
 impl FioParams {
-    /// The same with blocks and accesses multiplied.
+    /// Returns the parameters with blocks and accesses multiplied by `scale`.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| (n as f64 * scale).round() as u64;
         let mut blocks = times(u64::from(self.blocks)).max(1) as u32;
@@ -115,7 +115,7 @@ impl FioParams {
     }
 
     /// # Errors
-    /// A number out of range or keys that conflict, naming the key.
+    /// Fails if a number is out of range or keys conflict; the error names the key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("fio.jobs", self.jobs, 1, 65_536)?;
         in_range("fio.blocks", self.blocks, 1, u32::MAX)?;
@@ -181,7 +181,7 @@ enum Choice {
 }
 
 impl BlockChoice {
-    /// The choice of job `job`; `params` must have passed its check.
+    /// Creates the choice of job `job`; `params` must have passed its check.
     pub fn new(params: &FioParams, seed: u64, job: u32) -> Self {
         let blocks = u64::from(params.blocks);
         let key = splitmix(seed ^ splitmix(u64::from(job)));
@@ -200,7 +200,7 @@ impl BlockChoice {
         Self { blocks, kind }
     }
 
-    /// The next block.
+    /// Draws the next block.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         match &mut self.kind {
@@ -230,7 +230,7 @@ fn spread(rank: u64, offset: u64, blocks: u64) -> u64 {
     rank.wrapping_mul(SPREAD).wrapping_add(offset) % blocks
 }
 
-/// fio jobs as a workload.
+/// Holds the state of the fio jobs.
 #[derive(Debug)]
 pub struct FioWorkload {
     params: FioParams,
@@ -262,7 +262,7 @@ enum Stage {
 
 impl FioWorkload {
     /// # Errors
-    /// Parameters out of range or in conflict.
+    /// Fails if parameters are out of range or in conflict.
     pub fn new(params: &FioParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let jobs = (0..params.jobs).map(|job| FioJob {

@@ -13,7 +13,7 @@ use crate::ycsb::share;
 /// Calls handed out at once.
 const BATCH: u64 = 32;
 
-/// An fs-mark run.
+/// Describes an fs-mark run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FsmarkParams {
@@ -37,14 +37,14 @@ impl Default for FsmarkParams {
 }
 
 impl FsmarkParams {
-    /// The same files, of another size.
+    /// Returns the parameters with the files' size multiplied by `scale`.
     pub fn scaled(&self, scale: f64) -> Self {
         let file_bytes = ((self.file_bytes as f64 * scale).round() as u64).max(1);
         Self { file_bytes, ..self.clone() }
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("fsmark.threads", self.threads, 1, 4096)?;
         in_range("fsmark.iterations", self.iterations, 1, 1 << 16)?;
@@ -60,7 +60,7 @@ impl FsmarkParams {
     }
 }
 
-/// An fs-mark run.
+/// Holds the state of an fs-mark run.
 #[derive(Debug)]
 pub struct Fsmark {
     params: FsmarkParams,
@@ -71,7 +71,7 @@ pub struct Fsmark {
 
 impl Fsmark {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &FsmarkParams) -> Result<Self, WorkloadError> {
         params.check()?;
         Ok(Self {

@@ -25,12 +25,12 @@ pub struct GrayZipf {
 }
 
 impl GrayZipf {
-    /// Ranks of `n` items with exponent `theta`, which must not be 1.
+    /// Creates the ranks of `n` items with exponent `theta`, which must not be 1.
     pub fn new(n: u64, theta: f64) -> Self {
         Self::with_zeta(n, theta, zeta(n, theta))
     }
 
-    /// The same with a given sum of `i^-theta` for `i` in `1..=n`.
+    /// Creates the same ranks with a given sum of `i^-theta` for `i` in `1..=n`.
     pub fn with_zeta(n: u64, theta: f64, zeta: f64) -> Self {
         let two = 1.0 + pow(2.0, -theta);
         let nf = n as f64;
@@ -51,18 +51,18 @@ impl GrayZipf {
         *self = Self::with_zeta(n.max(self.last + 1), self.theta, self.zeta + more);
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub fn items(&self) -> u64 {
         self.last + 1
     }
 
-    /// Rank drawn by a uniform number of 53 bits.
+    /// Draws a rank by a uniform number of 53 bits.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         self.rank(rng.unit())
     }
 
-    /// Rank that belongs to `u` in `[0, 1)`.
+    /// Returns the rank that belongs to `u` in `[0, 1)`.
     #[inline]
     pub fn rank(&self, u: f64) -> u64 {
         let x = u * self.zeta;
@@ -77,7 +77,7 @@ impl GrayZipf {
     }
 }
 
-/// Sum of `i^-theta` for `i` in `1..=n`.
+/// Returns the sum of `i^-theta` for `i` in `1..=n`.
 pub fn zeta(n: u64, theta: f64) -> f64 {
     let direct = n.min(DIRECT_TERMS);
     let sum: f64 = (1..=direct).rev().map(|i| pow(i as f64, -theta)).sum();

@@ -42,7 +42,7 @@ const HASHED_JOBS: u32 = 64;
 /// The task that makes the attempts.
 const DRIVER: TaskId = 0;
 
-/// The test.
+/// Describes the test.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HighallocParams {
@@ -85,7 +85,7 @@ impl HighallocParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("highalloc.memory_mib", self.memory_mib, 256, 1 << 20)?;
         in_range("highalloc.order", self.order, 1, 10)?;
@@ -124,7 +124,7 @@ enum Part {
     Over,
 }
 
-/// The test, running.
+/// Holds the state of the test while it runs.
 #[derive(Debug)]
 pub struct HighallocWorkload {
     params: HighallocParams,
@@ -139,7 +139,7 @@ pub struct HighallocWorkload {
 
 impl HighallocWorkload {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &HighallocParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let builds = params.builds();

@@ -28,12 +28,12 @@ pub use statements::STATEMENTS;
 pub use stream::{Draw, Pattern, StreamSpec};
 pub use workload::JobWorkload;
 
-/// The group of a job that names none.
+/// Gives the group of a job that names none.
 pub const GROUP: GroupId = 0;
-/// Name of that group.
+/// Gives the name of that group.
 pub const GROUP_NAME: &str = "/job";
 
-/// A parsed job.
+/// Holds a parsed job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Seed of every stream and selector.
@@ -58,7 +58,7 @@ pub struct Job {
     pub tlb_flush_every: Option<u64>,
 }
 
-/// A task of a job.
+/// Describes a task of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobTask {
     /// Its name; empty in a job that names none.
@@ -71,7 +71,7 @@ pub struct JobTask {
     pub background: bool,
 }
 
-/// How a region is accessed.
+/// Tells how a region is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Shared file mapping.
@@ -84,7 +84,7 @@ pub enum Access {
     Shmem,
 }
 
-/// A region of a job.
+/// Describes a region of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRegion {
     /// Its name, where it has one.
@@ -105,7 +105,7 @@ pub struct JobRegion {
     pub mapped: bool,
 }
 
-/// A step of a job.
+/// Describes a step of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Operations drawn from a mix of streams.
@@ -141,7 +141,7 @@ impl Step {
     }
 }
 
-/// Where the accesses to a region of a job go.
+/// Tells where the accesses to a region of a job go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A region of the layout.
@@ -159,7 +159,7 @@ impl Job {
         parse::parse(text)
     }
 
-    /// Number of operations in all phases.
+    /// Returns the number of operations in all phases.
     pub fn ops(&self) -> u64 {
         let phases = self.steps.iter().filter(|step| matches!(step, Step::Phase { .. }));
         phases.map(Step::ops).sum()
@@ -171,14 +171,14 @@ impl Job {
         0..named as TaskId
     }
 
-    /// Pages of a region: as declared, or as far as its streams reach.
+    /// Returns the pages of a region: as declared, or as far as its streams reach.
     pub fn region_pages(&self, region: usize) -> u32 {
         let streams = self.streams.iter().filter(|stream| stream.region == region);
         let reach = streams.map(|stream| stream.base + stream.pages).max().unwrap_or(0);
         reach.max(self.regions[region].pages)
     }
 
-    /// Knobs set before the start, by the paths of their groups.
+    /// Returns the knobs set before the start, by the paths of their groups.
     pub fn settings_by_path(&self) -> impl Iterator<Item = (&str, Knob, u64)> {
         let settings = self.settings.iter();
         settings.map(|&(group, knob, value)| (self.groups[group as usize].as_str(), knob, value))

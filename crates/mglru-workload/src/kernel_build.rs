@@ -47,7 +47,7 @@ const SETUP: u8 = 1;
 /// Regions of a slot: its heap, and the compiler. Objects and the tree come after all slots'.
 const REGIONS: u32 = 2;
 
-/// A build.
+/// Describes a build.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KernelBuildParams {
@@ -77,14 +77,14 @@ impl Default for KernelBuildParams {
 }
 
 impl KernelBuildParams {
-    /// Fewer jobs, and as many fewer at a time: a job is as large as it is.
+    /// Returns the parameters with fewer jobs, and as many fewer at a time; a job's size stays.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u32| ((f64::from(n) * scale).round() as u32).max(1);
         Self { jobs: times(self.jobs), parallel: times(self.parallel), ..self.clone() }
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("kernel-build.jobs", self.jobs, 1, 1 << 20)?;
         in_range("kernel-build.parallel", self.parallel, 1, 4096)?;
@@ -94,7 +94,7 @@ impl KernelBuildParams {
     }
 }
 
-/// A build under way.
+/// Holds the state of a build under way.
 #[derive(Debug)]
 pub struct KernelBuild {
     params: KernelBuildParams,
@@ -127,7 +127,7 @@ struct Job {
 
 impl KernelBuild {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &KernelBuildParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         Ok(Self {

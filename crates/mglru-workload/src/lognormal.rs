@@ -5,7 +5,7 @@ use crate::rng::Rng;
 /// Largest distance from the median, in standard deviations: bounds every draw.
 const MOST: f64 = 4.0;
 
-/// A number whose logarithm is normal with standard deviation `sigma` around that of `median`.
+/// Draws a number with a normal logarithm of standard deviation `sigma` around that of `median`.
 pub fn lognormal(rng: &mut Rng, median: f64, sigma: f64) -> f64 {
     median * libm::exp(sigma * normal(rng).clamp(-MOST, MOST))
 }

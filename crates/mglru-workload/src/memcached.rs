@@ -27,7 +27,7 @@ const HEAD_BYTES: u64 = 8;
 const CLASSES: [&str; 2] = ["set", "ramp"];
 const RAMP: u8 = 1;
 
-/// A memtier run.
+/// Describes a memtier run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemcachedParams {
@@ -65,7 +65,7 @@ impl Default for MemcachedParams {
 }
 
 impl MemcachedParams {
-    /// The same connections with keys and memory multiplied.
+    /// Returns the parameters with keys and memory multiplied; the connections stay.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| ((n as f64 * scale).round() as u64).max(1);
         Self {
@@ -77,7 +77,7 @@ impl MemcachedParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("memcached.connections", self.connections, 1, 65_536)?;
         in_range("memcached.threads", self.threads, 1, self.connections)?;
@@ -117,7 +117,7 @@ impl MemcachedParams {
     }
 }
 
-/// A memtier run.
+/// Holds the state of a memtier run.
 #[derive(Debug)]
 pub struct Memcached {
     params: MemcachedParams,
@@ -128,7 +128,7 @@ pub struct Memcached {
 
 impl Memcached {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &MemcachedParams) -> Result<Self, WorkloadError> {
         params.check()?;
         Ok(Self {

@@ -23,7 +23,7 @@ const RUN: u64 = 63;
 /// The anonymous region; the readers' mappings of the file follow.
 const ANON: u32 = 0;
 
-/// Readers and rounds.
+/// Describes the readers and the rounds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MixedParams {
@@ -62,7 +62,7 @@ impl Default for MixedParams {
 }
 
 impl MixedParams {
-    /// The same with pages and times multiplied: a pass takes as many looks at any scale.
+    /// Returns the parameters with pages and times multiplied; a pass still takes as many looks.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| ((n as f64 * scale).round() as u64).max(1);
         Self {
@@ -75,7 +75,7 @@ impl MixedParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("mixed.readers", self.readers, 0, 4096)?;
         in_range("mixed.threads", self.threads, 1, 4096)?;
@@ -106,7 +106,7 @@ struct Progress {
 
 impl MixedWorkload {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &MixedParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let tasks = (params.threads + params.readers) as usize;

@@ -1,13 +1,13 @@
 //! The vocabulary between a workload and whatever runs it: one enum of operations and the
 //! layout (files, regions, groups, tasks) they refer to. Nothing here knows how memory is managed.
 
-/// Index of a task in [`Layout::tasks`].
+/// Names a task by its index in [`Layout::tasks`].
 pub type TaskId = u32;
-/// Index of a region in [`Layout::regions`].
+/// Names a region by its index in [`Layout::regions`].
 pub type RegionId = u32;
-/// Index of a file in [`Layout::files`].
+/// Names a file by its index in [`Layout::files`].
 pub type FileId = u32;
-/// Index of a group in [`Layout::groups`].
+/// Names a group by its index in [`Layout::groups`].
 pub type GroupId = u32;
 
 /// One thing a task does. Offsets and lengths are bytes, pages are 4 KiB, times are nanoseconds.
@@ -162,7 +162,7 @@ pub enum FileAdvice {
     Normal,
 }
 
-/// Kernel memory and blocks of contiguous pages. They need a machine with physical memory.
+/// Uses kernel memory or blocks of contiguous pages. Needs a machine with physical memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelOp {
     /// Takes pages that cannot be moved (page tables, slab), for the task.
@@ -256,7 +256,7 @@ pub enum Control {
 /// Swappiness that `memory.reclaim` calls `max`.
 pub const ANON_ONLY: u8 = 201;
 
-/// Knobs of a group, cgroup v2 names.
+/// Names the knobs of a group as cgroup v2 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Knob {
     /// `memory.min`
@@ -273,7 +273,7 @@ pub enum Knob {
     Swappiness,
 }
 
-/// Everything a workload's operations refer to.
+/// Lists everything that a workload's operations refer to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// Groups besides the root; a group's limits come from the plan, by name.
@@ -300,19 +300,19 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The crew that a task waits with at barriers.
+    /// Returns the crew that a task waits with at barriers.
     pub fn crew(&self, task: TaskId) -> Option<u32> {
         let one = || (!self.tasks[task as usize].background).then_some(0);
         self.crews.get(task as usize).copied().unwrap_or_else(one)
     }
 
-    /// The sequence that a phase belongs to.
+    /// Returns the sequence that a phase belongs to.
     pub fn sequence(&self, phase: u32) -> u32 {
         self.sequences.get(phase as usize).copied().unwrap_or(0)
     }
 }
 
-/// A memory cgroup the workload runs in.
+/// Describes a memory cgroup the workload runs in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
     /// Path below the root, such as `/mongo`.
@@ -321,7 +321,7 @@ pub struct GroupSpec {
     pub parent: Option<GroupId>,
 }
 
-/// A file.
+/// Describes a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSpec {
     /// Name, for reports.
@@ -346,7 +346,7 @@ pub enum RegionKind {
     },
 }
 
-/// Access advice of a mapping.
+/// Names the access advice of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Advice {
     /// No advice.
@@ -372,7 +372,7 @@ pub enum Content {
     },
 }
 
-/// A mapped region of one address space (tasks of the same `mm` share it).
+/// Describes a mapped region of one address space (tasks of the same `mm` share it).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionSpec {
     /// Address space it belongs to.
@@ -397,7 +397,7 @@ pub struct RegionSpec {
 }
 
 impl RegionSpec {
-    /// A plain region: mapped, reclaimable, not advised, compressible, of one address space.
+    /// Creates a plain region: mapped, reclaimable, unadvised, compressible, of one address space.
     pub fn plain(mm: u32, kind: RegionKind, pages: u32) -> Self {
         Self {
             mm,
@@ -413,7 +413,7 @@ impl RegionSpec {
     }
 }
 
-/// A task: a thread of an address space, in a group.
+/// Describes a task: a thread of an address space, in a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSpec {
     /// Address space.
@@ -426,13 +426,13 @@ pub struct TaskSpec {
     pub background: bool,
 }
 
-/// A source of operations. Every task draws from streams of its own, so that the reference string
+/// Supplies operations. Every task draws from streams of its own, so that the reference string
 /// of a task does not depend on how tasks interleave.
 pub trait Workload: Send {
-    /// The layout that the operations refer to.
+    /// Returns the layout that the operations refer to.
     fn layout(&self) -> Layout;
 
-    /// The task's next operation. After [`Op::Done`] it is not asked again.
+    /// Returns the task's next operation. After [`Op::Done`] it is not asked again.
     fn next(&mut self, task: TaskId) -> Op;
 
     /// Appends one or more next operations of a task. Only workloads whose tasks share no state
@@ -441,20 +441,20 @@ pub trait Workload: Send {
         out.push(self.next(task));
     }
 
-    /// Hash of the reference strings drawn so far: equal for all variants of a run.
+    /// Returns the hash of the reference strings drawn so far: equal for all variants of a run.
     fn string_hash(&self) -> u64;
 
-    /// Figures the workload itself measures (name, value), such as its own cache's misses.
+    /// Returns figures the workload itself measures (name, value), such as its own cache's misses.
     fn figures(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
 
-    /// Operations in all, where known: for progress display only.
+    /// Returns the number of operations in all, where known: for progress display only.
     fn total_ops(&self) -> Option<u64> {
         None
     }
 
-    /// Upper ends of the latency classes a report counts, ns, rising; none where it counts none.
+    /// Returns the upper ends of the latency classes a report counts, ns, rising, if any.
     fn latency_edges_ns(&self) -> Vec<u64> {
         Vec::new()
     }
@@ -463,7 +463,7 @@ pub trait Workload: Send {
 /// Operations that [`fill_batch`] appends at most.
 const BATCH: usize = 64;
 
-/// [`Workload::fill`] of a workload whose tasks share no state: many operations at once.
+/// Appends many operations at once: [`Workload::fill`] of a workload whose tasks share no state.
 pub fn fill_batch<W: Workload>(workload: &mut W, task: TaskId, out: &mut Vec<Op>) {
     for _ in 0..BATCH {
         let op = workload.next(task);

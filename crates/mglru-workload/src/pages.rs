@@ -6,12 +6,12 @@ use crate::op::{
     Advice, FileSpec, GroupId, GroupSpec, Layout, Op, RegionKind, RegionSpec, TaskSpec,
 };
 
-/// Bytes of a page.
+/// Gives the size of a page in bytes.
 pub const PAGE_BYTES: u64 = 4096;
 /// Bytes that one call of a program going over a file carries here.
 pub(crate) const CALL_BYTES: u64 = 8 * PAGE_BYTES;
 
-/// How pages are reached.
+/// Tells how pages are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -28,7 +28,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Memory of its own rather than a file.
+    /// Tells whether the engine uses memory of its own rather than a file.
     pub fn is_memory(self) -> bool {
         matches!(self, Self::Anon | Self::Shmem)
     }
@@ -81,7 +81,7 @@ pub(crate) fn calls(from: u64, to: u64, mut call: impl FnMut(u64, u32)) {
     }
 }
 
-/// A declared run of pages.
+/// Holds a declared run of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages {
     /// How they are reached.

@@ -6,7 +6,7 @@ use crate::rng::splitmix;
 
 const ROUNDS: u64 = 4;
 
-/// A bijection of `[0, n)`.
+/// Describes a bijection of `[0, n)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     n: u64,
@@ -15,13 +15,13 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The bijection number `key` of `[0, n)`; `n` at least 1 and at most 2⁶².
+    /// Creates bijection number `key` of `[0, n)`; `n` must be at least 1 and at most 2⁶².
     pub fn new(n: u64, key: u64) -> Self {
         let bits = u64::BITS - (n - 1).leading_zeros();
         Self { n, half_bits: bits.div_ceil(2).max(1), key }
     }
 
-    /// Where `i`, below `n`, is sent.
+    /// Returns the number that `i`, below `n`, is sent to.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         let mut value = self.rounds(i);

@@ -21,7 +21,7 @@ const CLASSES: [&str; 3] = ["transaction", "setup", "delete"];
 const SETUP: u8 = 1;
 const DELETE: u8 = 2;
 
-/// A PostMark run.
+/// Describes a PostMark run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PostmarkParams {
@@ -51,7 +51,7 @@ impl Default for PostmarkParams {
 }
 
 impl PostmarkParams {
-    /// The same files and transactions, with sizes multiplied.
+    /// Returns the parameters with sizes multiplied; files and transactions stay.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| ((n as f64 * scale).round() as u64).max(1);
         let (min_bytes, max_bytes) = (times(self.min_bytes), times(self.max_bytes));
@@ -59,7 +59,7 @@ impl PostmarkParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("postmark.files", self.files, 1, 1 << 24)?;
         in_range("postmark.transactions", self.transactions, 1, 1 << 24)?;
@@ -74,7 +74,7 @@ impl PostmarkParams {
     }
 }
 
-/// A PostMark run.
+/// Holds the state of a PostMark run.
 #[derive(Debug)]
 pub struct Postmark {
     params: PostmarkParams,
@@ -99,7 +99,7 @@ enum Stage {
 
 impl Postmark {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &PostmarkParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         Ok(Self {

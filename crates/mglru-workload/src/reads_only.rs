@@ -3,7 +3,7 @@
 
 use crate::op::{Layout, Op, TaskId, Workload};
 
-/// Another workload with every write through a descriptor made a read.
+/// Makes every write of another workload a read.
 pub struct ReadsOnly<W>(pub W);
 
 impl<W: Workload> Workload for ReadsOnly<W> {

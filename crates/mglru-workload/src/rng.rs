@@ -7,17 +7,17 @@
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 const LANE: u64 = 0xD1B5_4A32_D192_ED03;
 
-/// One stream of random numbers.
+/// Holds one stream of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// Stream number `lane` of a seed.
+    /// Creates stream number `lane` of a seed.
     pub fn new(seed: u64, lane: u64) -> Self {
         Self(seed_lane(seed, lane))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let mut s = self.0;
@@ -28,26 +28,26 @@ impl Rng {
         s.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// Uniform on `[0, n)`; 0 when `n` is 0.
+    /// Returns a uniform number on `[0, n)`; 0 when `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Uniform on `[0, 1)`, a multiple of 2⁻⁵³.
+    /// Returns a uniform number on `[0, 1)`, a multiple of 2⁻⁵³.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform on `[0, 1)`, a multiple of 2⁻³².
+    /// Returns a uniform number on `[0, 1)`, a multiple of 2⁻³².
     #[inline]
     pub fn unit32(&mut self) -> f64 {
         (self.next_u64() >> 32) as f64 / (1u64 << 32) as f64
     }
 }
 
-/// One step of splitmix64, used as a mixing function.
+/// Makes one step of splitmix64, used as a mixing function.
 #[inline]
 pub fn splitmix(z: u64) -> u64 {
     let z = z.wrapping_add(GOLDEN);
@@ -56,7 +56,7 @@ pub fn splitmix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The state that stream `lane` of a seed begins with; never 0.
+/// Returns the state that stream `lane` of a seed begins with; never 0.
 pub fn seed_lane(seed: u64, lane: u64) -> u64 {
     let lane = lane.wrapping_add(1).wrapping_mul(LANE);
     match splitmix(seed.wrapping_mul(GOLDEN).wrapping_add(lane)) {

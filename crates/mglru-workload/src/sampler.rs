@@ -25,7 +25,7 @@ pub enum Sampler {
 }
 
 impl Sampler {
-    /// The next page.
+    /// Draws the next page.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u32 {
         match self {
@@ -40,7 +40,7 @@ impl Sampler {
     }
 }
 
-/// Whether an access is a write; draws a number only when both are possible.
+/// Tells whether an access is a write; draws a number only when both are possible.
 #[inline]
 pub fn is_write(rng: &mut Rng, per_mille: u64) -> bool {
     match per_mille {

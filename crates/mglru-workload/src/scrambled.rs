@@ -8,7 +8,7 @@ use crate::rng::Rng;
 
 /// Exponent that YCSB uses everywhere.
 pub const THETA: f64 = 0.99;
-/// YCSB's fixed zeta sum over its 10^10 scrambled items.
+/// Gives YCSB's fixed zeta sum over its 10^10 scrambled items.
 pub const ZETA: f64 = 26.469_028_201_783_02;
 /// Ranks that are scrambled onto the records.
 const ITEMS: u64 = 10_000_000_001;
@@ -22,12 +22,12 @@ pub struct Scrambled {
 }
 
 impl Scrambled {
-    /// `records` exist, `expected` more may be inserted.
+    /// Creates a choice where `records` exist and `expected` more may be inserted.
     pub fn new(records: u64, expected: u64) -> Self {
         Self { zipf: GrayZipf::with_zeta(ITEMS, THETA, ZETA), domain: records + expected + 1 }
     }
 
-    /// A record up to `last`, which must be a record; others are redrawn.
+    /// Draws a record up to `last`, which must be a record; others are redrawn.
     #[inline]
     pub fn draw(&self, rng: &mut Rng, last: u64) -> u64 {
         loop {
@@ -44,19 +44,19 @@ impl Scrambled {
 pub struct Latest(GrayZipf);
 
 impl Latest {
-    /// `records` exist at the start.
+    /// Creates a choice where `records` exist at the start.
     pub fn new(records: u64) -> Self {
         Self(GrayZipf::new(records, THETA))
     }
 
-    /// A record up to `last`.
+    /// Draws a record up to `last`.
     pub fn draw(&mut self, rng: &mut Rng, last: u64) -> u64 {
         self.0.grow(last + 1);
         last - self.0.draw(rng).min(last)
     }
 }
 
-/// YCSB's hash of a number, absolute value as a signed number.
+/// Returns YCSB's hash of a number, absolute value as a signed number.
 #[inline]
 pub fn fnv64(value: u64) -> u64 {
     let hash = value.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {

@@ -5,30 +5,30 @@ use crate::op::{Layout, Op, TaskId, Workload};
 
 /// Holds the operations of tasks, step by step.
 pub trait Script: Send {
-    /// The layout that the operations refer to.
+    /// Returns the layout that the operations refer to.
     fn layout(&self) -> Layout;
 
     /// Appends the task's next operations, at least one; the last of all is [`Op::Done`].
     fn step(&mut self, task: TaskId, out: &mut Vec<Op>);
 
-    /// Hash of the reference strings drawn so far.
+    /// Returns the hash of the reference strings drawn so far.
     fn string_hash(&self) -> u64;
 
-    /// Figures the script itself measures.
+    /// Returns figures the script itself measures.
     fn figures(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
 
-    /// Operations in all.
+    /// Returns the number of operations in all.
     fn total_ops(&self) -> u64;
 
-    /// Upper ends of the latency classes a report counts, ns.
+    /// Returns the upper ends of the latency classes a report counts, ns.
     fn latency_edges_ns(&self) -> Vec<u64> {
         Vec::new()
     }
 }
 
-/// A script as a workload.
+/// Runs a script as a workload.
 #[derive(Debug)]
 pub struct Scripted<S> {
     script: S,
@@ -37,7 +37,7 @@ pub struct Scripted<S> {
 }
 
 impl<S: Script> Scripted<S> {
-    /// Nothing done yet.
+    /// Creates a workload of which nothing is done yet.
     pub fn new(script: S) -> Self {
         let tasks = script.layout().tasks.len();
         Self { script, queues: vec![Vec::new(); tasks] }

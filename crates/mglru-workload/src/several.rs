@@ -41,10 +41,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// The keys that a part has besides those of its kind.
+    /// Lists the keys that a part has besides those of its kind.
     pub const KEYS: [&str; 2] = ["delay_ms", "background"];
 
-    /// The workload itself.
+    /// Returns the description of the part's workload.
     pub fn spec(&self) -> &WorkloadSpec {
         &self.spec
     }
@@ -61,7 +61,7 @@ impl Part {
 
 impl SeveralParams {
     /// # Errors
-    /// A part's fault, with the part's name.
+    /// Fails if a part does, with the part's name, or if the parts as a whole are at fault.
     pub fn check(&self) -> Result<(), WorkloadError> {
         let conflict = |reason: &str| {
             Err(WorkloadError::Conflict { key: "several.parts", reason: reason.to_owned() })
@@ -94,7 +94,7 @@ fn seed_of(seed: u64, name: &str) -> u64 {
     Rng::new(seed, lane).next_u64()
 }
 
-/// Workloads side by side as one.
+/// Runs workloads side by side as one.
 pub struct SeveralWorkload {
     parts: Vec<Running>,
     layout: Layout,

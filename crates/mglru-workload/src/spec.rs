@@ -30,7 +30,7 @@ use crate::ycsb::store::{StoreParams, StoreWorkload};
 const MAX_SCALE: f64 = 64.0;
 const MIN_SCALE: f64 = 1.0 / 65_536.0;
 
-/// A workload's description, told apart by its key `kind`.
+/// Describes a workload, whose kind its key `kind` tells.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
@@ -73,7 +73,7 @@ pub enum WorkloadSpec {
     Several(SeveralParams),
 }
 
-/// Where a job's text is.
+/// Tells where a job's text is.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSource {
@@ -85,7 +85,7 @@ pub struct JobSource {
     pub reseed: bool,
 }
 
-/// A trace and how it is replayed.
+/// Describes a trace and how it is replayed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
@@ -250,7 +250,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// The workload for one run. `scale` multiplies sizes and operations; 1 is as described.
+    /// Builds the workload for one run. `scale` multiplies sizes and operations; 1 is as described.
     ///
     /// # Errors
     /// Says what is out of range, in conflict or unreadable, naming its key.

@@ -6,24 +6,24 @@
 use crate::op::TaskId;
 use crate::rng::splitmix;
 
-/// One running hash per task.
+/// Holds one running hash per task.
 #[derive(Clone, Debug)]
 pub struct StringHash(Vec<u64>);
 
 impl StringHash {
-    /// Hashes for `tasks` tasks that have drawn nothing.
+    /// Creates the hashes of `tasks` tasks that have drawn nothing.
     pub fn new(tasks: usize) -> Self {
         Self((0..tasks as u64).map(splitmix).collect())
     }
 
-    /// Task `task` drew `value`.
+    /// Adds `value`, which task `task` drew, to the hash of the task.
     #[inline]
     pub fn add(&mut self, task: TaskId, value: u64) {
         let hash = &mut self.0[task as usize];
         *hash = (hash.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
-    /// All tasks together.
+    /// Combines the hashes of all tasks.
     pub fn finish(&self) -> u64 {
         self.0.iter().fold(0, |all, &task| splitmix(all ^ task))
     }

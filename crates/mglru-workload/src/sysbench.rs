@@ -44,7 +44,7 @@ pub enum RowChoice {
     Uniform,
 }
 
-/// A sysbench run.
+/// Describes a sysbench run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SysbenchParams {
@@ -88,7 +88,7 @@ impl Default for SysbenchParams {
 }
 
 impl SysbenchParams {
-    /// The same tables and threads with rows, transactions and the server's memory multiplied.
+    /// Returns the parameters with rows, transactions and the server's memory multiplied.
     pub fn scaled(&self, scale: f64) -> Self {
         let pages = |n: u32| ((f64::from(n) * scale).round() as u32).max(1);
         let times = |n: u64| (n as f64 * scale).round() as u64;
@@ -103,7 +103,7 @@ impl SysbenchParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("sysbench.tables", self.tables, 1, 65_536)?;
         in_range("sysbench.rows", self.rows, RANGE_ROWS, 1 << 30)?;
@@ -143,7 +143,7 @@ impl SysbenchParams {
     }
 }
 
-/// A sysbench run.
+/// Holds the state of a sysbench run.
 #[derive(Debug)]
 pub struct Sysbench {
     params: SysbenchParams,
@@ -171,7 +171,7 @@ enum Stage {
 
 impl Sysbench {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &SysbenchParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let bound = |thread: u32| {

@@ -71,7 +71,7 @@ impl Default for TouchParams {
 }
 
 impl TouchParams {
-    /// The same with pages and accesses multiplied.
+    /// Returns the parameters with pages and accesses multiplied by `scale`.
     pub fn scaled(&self, scale: f64) -> Self {
         Self {
             pages: ((f64::from(self.pages) * scale).round() as u32).max(1),
@@ -81,7 +81,7 @@ impl TouchParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         let most = if self.order == Order::Zipf { (1 << 24) - 1 } else { u32::MAX };
         in_range("touch.pages", self.pages, 1, most)?;
@@ -105,7 +105,7 @@ impl TouchParams {
     }
 }
 
-/// Tasks touching a shared range.
+/// Holds the state of the tasks that touch a shared range.
 #[derive(Debug)]
 pub struct TouchWorkload {
     params: TouchParams,
@@ -125,7 +125,7 @@ struct TouchTask {
 
 impl TouchWorkload {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &TouchParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let table = match params.order {

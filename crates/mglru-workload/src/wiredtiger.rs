@@ -39,11 +39,11 @@ use leaf_cache::Writing;
 
 pub use params::WiredTigerParams;
 
-/// Pages of a leaf block.
+/// Gives the pages of a leaf block.
 pub const BLOCK_PAGES: u32 = 7;
-/// Documents in a leaf block.
+/// Gives the documents in a leaf block.
 pub const DOCUMENTS_PER_BLOCK: u64 = 24;
-/// Pages of memory that a cached index leaf takes.
+/// Gives the pages of memory that a cached index leaf takes.
 pub const INDEX_FRAME_PAGES: u32 = 4;
 
 /// Clean blocks that a worker evicts before it looks at dirty ones.
@@ -75,7 +75,7 @@ impl Queue {
     }
 }
 
-/// The engine with its clients.
+/// Holds the engine with its clients.
 #[derive(Debug)]
 pub struct WiredTigerWorkload {
     params: WiredTigerParams,
@@ -90,7 +90,7 @@ pub struct WiredTigerWorkload {
 }
 
 impl WiredTigerWorkload {
-    /// A cold engine: nothing cached, the table as loaded.
+    /// Creates a cold engine: nothing cached, the table as loaded.
     ///
     /// # Errors
     /// Parameters out of range or in conflict.

@@ -16,7 +16,7 @@ const MAX_SCAN: u64 = 100;
 /// YCSB reserves room for twice the inserts it expects.
 const INSERT_ROOM: u64 = 2;
 
-/// A core workload.
+/// Names a core workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mix {
@@ -49,7 +49,7 @@ pub enum Action {
     ReadModifyWrite,
 }
 
-/// One request of a client thread.
+/// Describes one request of a client thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The action.
@@ -61,16 +61,16 @@ pub struct Request {
 }
 
 impl Action {
-    /// All actions, in the order of [`Action::class`].
+    /// Lists all actions, in the order of [`Action::class`].
     pub const ALL: [Self; 5] =
         [Self::Read, Self::Update, Self::Insert, Self::Scan, Self::ReadModifyWrite];
 
-    /// Number of the action among the classes of operations.
+    /// Returns the number of the action among the classes of operations.
     pub fn class(self) -> u8 {
         self as u8
     }
 
-    /// Name of the action.
+    /// Returns the name of the action.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -95,7 +95,7 @@ impl Mix {
         }
     }
 
-    /// Whether records are added.
+    /// Tells whether records are added.
     pub fn inserts(self) -> bool {
         matches!(self, Self::D | Self::E)
     }
@@ -120,7 +120,7 @@ impl Population {
         share(self.operations, self.threads, thread)
     }
 
-    /// Records that can exist at the end, if every single operation inserts one.
+    /// Counts the records that can exist at the end, if every single operation inserts one.
     pub fn capacity(&self) -> u64 {
         if !self.mix.inserts() {
             return self.records;
@@ -130,7 +130,7 @@ impl Population {
     }
 }
 
-/// Part of `total` that falls to number `index` of `parts`; the first ones get the remainder.
+/// Returns the part of `total` for number `index` of `parts`; the first ones get the remainder.
 pub fn share(total: u64, parts: u32, index: u32) -> u64 {
     let parts = u64::from(parts);
     total / parts + u64::from(u64::from(index) < total % parts)
@@ -142,7 +142,7 @@ enum Choice {
     Latest(Latest),
 }
 
-/// The requests of one client thread.
+/// Draws the requests of one client thread.
 #[derive(Clone, Debug)]
 pub struct Client {
     mix: Mix,
@@ -155,7 +155,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Thread `thread` of a population; `seed` gives every thread a stream of its own.
+    /// Creates thread `thread` of a population; `seed` gives every thread a stream of its own.
     pub fn new(population: &Population, seed: u64, thread: u32) -> Self {
         let Population { mix, records, operations, threads } = *population;
         let inserts = if mix.inserts() { operations / 20 } else { 0 };
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// The thread's next request.
+    /// Draws the thread's next request.
     pub fn request(&mut self) -> Request {
         let (frequent, percent, other) = self.mix.shares();
         let action = match percent {

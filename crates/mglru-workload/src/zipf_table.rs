@@ -19,7 +19,7 @@ const SCAN: usize = 8;
 /// Bins of the guide, as a power of two.
 const BIN_BITS: u32 = 12;
 
-/// Zipf-distributed page numbers in `[0, n)`.
+/// Draws Zipf-distributed page numbers in `[0, n)`.
 #[derive(Clone, Debug)]
 pub struct ZipfTable {
     /// `cumulative[r]`: weight of the ranks `0..=r`.
@@ -30,8 +30,8 @@ pub struct ZipfTable {
 }
 
 impl ZipfTable {
-    /// Table of `n` pages with exponent `theta_micro / 1e6`, the ranks scattered over the pages by
-    /// the permutation number `scatter` (0: not scattered).
+    /// Builds a table of `n` pages with exponent `theta_micro / 1e6`, the ranks scattered over the
+    /// pages by the permutation number `scatter` (0: not scattered).
     ///
     /// `None` when `n` is 0 or the weights do not fit 64 bits (about 16.7 million pages at
     /// exponent 0, far more at larger ones).
@@ -52,7 +52,7 @@ impl ZipfTable {
         }
     }
 
-    /// Sum of all weights.
+    /// Returns the sum of all weights.
     #[inline]
     pub fn total(&self) -> u64 {
         self.cumulative[self.cumulative.len() - 1]

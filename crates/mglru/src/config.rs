@@ -66,7 +66,7 @@ pub enum Floor {
     V7,
 }
 
-/// How root reclaim chooses memcgs.
+/// Says how root reclaim chooses memcgs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemcgWalk {
     /// The memcg LRU (MGLRU only).
@@ -75,7 +75,7 @@ pub enum MemcgWalk {
     Iter,
 }
 
-/// Where aging learns of accesses through page tables.
+/// Says where aging learns of accesses through page tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum YoungSource {
     /// Page-table walks and look-around.
@@ -134,14 +134,14 @@ pub struct Misport {
 }
 
 impl Misport {
-    /// All of them.
+    /// Turns all of them on.
     pub const ALL: Self = Self { ages_at_first: true, whole_budget: true, endless_budget: true };
-    /// None of them.
+    /// Turns all of them off.
     pub const NONE: Self =
         Self { ages_at_first: false, whole_budget: false, endless_budget: false };
 }
 
-/// The batching series of 2023 (spec §11).
+/// Holds the switches of the batching series of 2023 (spec §11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bulk {
     /// Sizes of generations are written once per lock hold.
@@ -152,7 +152,7 @@ pub struct Bulk {
     pub prefetch: bool,
 }
 
-/// The rules in force.
+/// Holds the rules in force.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// Which LRU algorithm runs.
@@ -245,7 +245,7 @@ impl Config {
         self.lru == Algorithm::Mglru
     }
 
-    /// Is it one of the controls that ignore accesses?
+    /// Tells whether it is one of the controls that ignore accesses.
     #[inline]
     pub fn ignores_accesses(&self) -> bool {
         matches!(self.lru, Algorithm::Fifo | Algorithm::Random)
@@ -285,12 +285,12 @@ impl Config {
         self.releases.reparent
     }
 
-    /// Is the limit on a group's nodes of shadows blind to its pages?
+    /// Tells whether the limit on a group's nodes of shadows ignores its pages.
     pub fn limits_shadows_blindly(&self) -> bool {
         self.releases.blind_shadow_limit && self.is_mglru()
     }
 
-    /// Is the 6.12 reference encoding in force?
+    /// Tells whether the 6.12 reference encoding is in force.
     #[inline]
     pub fn is_k612(&self) -> bool {
         self.refs_model == RefsModel::K612

@@ -15,7 +15,7 @@ const SERIOUS_PRIORITY: u8 = DEF_PRIORITY - 2;
 /// Small orders stall for writeback from this priority down.
 const STALL_PRIORITY: u8 = DEF_PRIORITY / 3;
 
-/// The rules for large blocks.
+/// Names the rules for large blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Contig {
     /// Linux 2.6.32: lumpy reclaim, no compaction.
@@ -56,18 +56,18 @@ pub struct Tried {
     pub inactive: u64,
 }
 
-/// Free pages that compaction for this order works with.
+/// Returns the free pages that compaction for this order works with.
 pub fn compact_gap(order: u8) -> u64 {
     2 << order
 }
 
 impl Contig {
-    /// Is compaction built?
+    /// Tells whether compaction is built.
     pub fn has_compaction(self) -> bool {
         self != Self::L0
     }
 
-    /// Is it one of the kernels up to 3.4?
+    /// Tells whether it is one of the kernels up to 3.4.
     pub fn is_lumpy_era(self) -> bool {
         self != Self::K612
     }
@@ -93,7 +93,7 @@ impl Contig {
         }
     }
 
-    /// Is the batch done again, waiting for writeback this time? Never by kswapd.
+    /// Tells whether the batch is done again, waiting for writeback this time; never by kswapd.
     pub fn repeats(self, mode: Mode, order: u8, priority: u8, missed: bool) -> bool {
         let patient = match self {
             Self::L0 => order > COSTLY_ORDER,
@@ -139,7 +139,7 @@ impl Contig {
         zone.free > zone.high + balance_gap + gap && (!zone.deferred || zone.above_low)
     }
 
-    /// May kswapd sleep, or go on to compaction?
+    /// Tells whether kswapd may sleep, or go on to compaction.
     pub fn is_balanced(self, order: u8, zones: &[OrderView]) -> bool {
         let (mut good, mut all) = (0, 0);
         for zone in zones.iter().filter(|zone| zone.managed > 0) {

@@ -34,7 +34,7 @@ pub enum Entry {
     },
 }
 
-/// Sizes of one lruvec as vmstat reports them, in pages.
+/// Holds the sizes of one lruvec as vmstat reports them, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// `inactive_anon`
@@ -50,7 +50,7 @@ pub struct Sizes {
 }
 
 impl Lru {
-    /// A new memcg below `parent`.
+    /// Creates a memcg below `parent`.
     pub fn add_memcg(&mut self, parent: MemcgId, now: Nanos) -> MemcgId {
         let id = self.memcgs.add(parent);
         self.add_lruvecs(id, now);
@@ -80,12 +80,12 @@ impl Lru {
         nodes.into_iter().all(|node| self.sizes(memcg, node) == Sizes::default())
     }
 
-    /// The group exceeds its soft limit (cgroup v1): root reclaim comes to it early.
+    /// Records that the group exceeds its soft limit (cgroup v1): root reclaim comes to it early.
     pub fn exceed_soft_limit(&mut self, memcg: MemcgId, node: NodeId) {
         self.nodes[node.index()].memcg_lru.exceed(memcg);
     }
 
-    /// A new folio, charged to `memcg`, on no list yet. `owner` is the host's own key.
+    /// Creates a folio, charged to `memcg`, on no list yet. `owner` is the host's own key.
     pub fn new_folio(
         &mut self,
         kind: FolioKind,
@@ -184,7 +184,7 @@ impl Lru {
         self.folios.free(id);
     }
 
-    /// One access through a file descriptor ("mark accessed").
+    /// Records one access through a file descriptor ("mark accessed").
     pub fn accessed(&mut self, id: FolioId) {
         let flags = self.folios[id].flags;
         if flags.has_any([Bit::DROPBEHIND, Bit::UNEVICTABLE]) {
@@ -197,7 +197,7 @@ impl Lru {
         }
     }
 
-    /// The folio became newer than its backing store.
+    /// Records that the folio became newer than its backing store.
     pub fn set_dirty(&mut self, id: FolioId) {
         let flags = &mut self.folios[id].flags;
         if !flags.has(Bit::DIRTY) {
@@ -283,7 +283,7 @@ impl Lru {
         }
     }
 
-    /// `madvise(MADV_COLD)`: the folio's accesses are forgotten and it goes where cold ones are.
+    /// Forgets the folio's accesses and moves it where cold ones are (`madvise(MADV_COLD)`).
     pub fn deactivate(&mut self, id: FolioId) {
         let flags = self.folios[id].flags;
         if !flags.has(Bit::LRU) || flags.has(Bit::UNEVICTABLE) {
@@ -310,7 +310,7 @@ impl Lru {
         self.config.version().keeps_cold && folio.flags.generation() == Some(oldest)
     }
 
-    /// `madvise(MADV_FREE)`: the folio turns into clean memory of the file type.
+    /// Turns the folio into clean memory of the file type (`madvise(MADV_FREE)`).
     pub fn lazyfree(&mut self, id: FolioId) {
         self.remove(id);
         self.clean(id);
@@ -322,7 +322,7 @@ impl Lru {
         self.putback(id);
     }
 
-    /// Sizes of one lruvec. Under MGLRU the two youngest generations report as active.
+    /// Returns the sizes of one lruvec. Under MGLRU the two youngest generations report as active.
     pub fn sizes(&self, memcg: MemcgId, node: NodeId) -> Sizes {
         let lruvec = &self.lruvecs[self.lruvec_id(memcg, node).index()];
         let size = |lru_type, active| {
@@ -341,12 +341,12 @@ impl Lru {
         }
     }
 
-    /// Dirty file pages and pages under writeback of one memcg, descendants not included.
+    /// Counts dirty file pages and pages under writeback of one memcg, descendants not included.
     pub fn memcg_write(&self, memcg: MemcgId) -> (u64, u64) {
         (self.memcgs[memcg].file_dirty, self.memcgs[memcg].writeback)
     }
 
-    /// Dirty file pages and pages under writeback of a node.
+    /// Counts dirty file pages and pages under writeback of a node.
     pub fn node_write(&self, node: NodeId) -> (u64, u64) {
         (self.nodes[node.index()].dirty, self.nodes[node.index()].writeback)
     }

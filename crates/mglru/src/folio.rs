@@ -15,7 +15,7 @@ pub use flags::{Bit, Flags, REFS_MAX, REFS_WIDTH};
 
 use crate::types::{FolioId, LruType, LruvecId, Zone, order_pages};
 
-/// No folio: an unlinked end.
+/// Names no folio: an unlinked end.
 pub const NONE: FolioId = FolioId(u32::MAX);
 
 /// Names the kind of a new folio.
@@ -29,7 +29,7 @@ pub enum FolioKind {
     Shmem,
 }
 
-/// A folio: `2^order` contiguous pages.
+/// Describes a folio: `2^order` contiguous pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Folio {
     /// Flags and small fields.
@@ -45,19 +45,19 @@ pub struct Folio {
 }
 
 impl Folio {
-    /// Number of base pages.
+    /// Counts the base pages.
     #[inline]
     pub fn pages(&self) -> u64 {
         order_pages(self.flags.order())
     }
 
-    /// Anon or file, as reclaim sorts them.
+    /// Returns the type, anon or file, as reclaim sorts folios.
     #[inline]
     pub fn lru_type(&self) -> LruType {
         if self.flags.has(Bit::SWAPBACKED) { LruType::Anon } else { LruType::File }
     }
 
-    /// Is it mapped by any page table?
+    /// Tells whether any page table maps the folio.
     #[inline]
     pub fn is_mapped(&self) -> bool {
         self.mapcount != 0
@@ -73,7 +73,7 @@ struct Links {
 
 const UNLINKED: Links = Links { prev: NONE, next: NONE };
 
-/// All folios. Free slots are chained through `next`.
+/// Holds all folios. Free slots are chained through `next`.
 #[derive(Clone, Debug)]
 pub struct Folios {
     slots: Vec<Folio>,
@@ -106,7 +106,7 @@ impl core::ops::IndexMut<FolioId> for Folios {
 }
 
 impl Folios {
-    /// A new folio on no list.
+    /// Allocates a folio on no list.
     pub fn alloc(
         &mut self,
         kind: FolioKind,
@@ -146,16 +146,16 @@ impl Folios {
         self.live -= 1;
     }
 
-    /// May a page-table walk or a look-around on behalf of `lruvec` clear accessed bits of this
-    /// folio (spec §4.3)? Not of another lruvec's, and under K614 not of one on no generation list:
-    /// whoever isolated it asks for them himself.
+    /// Tells whether a page-table walk or a look-around on behalf of `lruvec` may clear accessed
+    /// bits of this folio (spec §4.3): not of another lruvec's, and under K614 not of one on no
+    /// generation list, as its isolator asks for them itself.
     #[inline]
     pub fn is_harvested(&self, id: FolioId, lruvec: LruvecId) -> bool {
         let folio = &self[id];
         folio.lruvec == lruvec && !(self.spares_unlisted && folio.flags.generation().is_none())
     }
 
-    /// Folios allocated and not freed, sentinels not counted.
+    /// Counts the folios allocated and not freed, sentinels not counted.
     pub fn live(&self) -> usize {
         self.live
     }
@@ -165,7 +165,7 @@ impl Folios {
         self.slots.len()
     }
 
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new_list(&mut self) -> List {
         let sentinel = self.take_slot(Folio {
             flags: Flags::default(),
@@ -200,26 +200,26 @@ impl Folios {
         id
     }
 
-    /// Is the folio linked into a list?
+    /// Tells whether the folio is linked into a list.
     #[inline]
     pub fn is_listed(&self, id: FolioId) -> bool {
         self.links[id.index()].prev != NONE
     }
 
-    /// Is the list empty?
+    /// Tells whether the list is empty.
     #[inline]
     pub fn is_empty(&self, list: List) -> bool {
         self.links[list.0.index()].prev == list.0
     }
 
-    /// The folio nearest to eviction.
+    /// Returns the folio nearest to eviction.
     #[inline]
     pub fn tail(&self, list: List) -> Option<FolioId> {
         let tail = self.links[list.0.index()].prev;
         (tail != list.0).then_some(tail)
     }
 
-    /// The neighbour of `id` further from eviction.
+    /// Returns the neighbour of `id` further from eviction.
     #[inline]
     pub fn before(&self, list: List, id: FolioId) -> Option<FolioId> {
         let prev = self.links[id.index()].prev;
@@ -291,7 +291,7 @@ impl Folios {
         self.links[id.index()] = Links { prev, next };
     }
 
-    /// From the tail (next to be evicted) to the head.
+    /// Iterates from the tail (next to be evicted) to the head.
     pub fn iter_from_tail(&self, list: List) -> impl Iterator<Item = FolioId> + '_ {
         core::iter::successors(self.tail(list), move |&id| self.before(list, id))
     }
@@ -301,13 +301,13 @@ impl Folios {
         self.slots.iter_mut().filter(|folio| folio.lruvec != LruvecId(u32::MAX))
     }
 
-    /// Every live folio, in slot order.
+    /// Iterates over every live folio, in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (FolioId, &Folio)> + '_ {
         (0u32..).map(FolioId).zip(&self.slots).filter(|(_, f)| f.lruvec != LruvecId(u32::MAX))
     }
 }
 
-/// A list, named by its sentinel.
+/// Names a list by its sentinel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List(FolioId);
 

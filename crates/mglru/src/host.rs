@@ -48,7 +48,7 @@ pub struct ZoneView {
     pub reserve: u64,
 }
 
-/// A position in an address space, in bytes. Positions only have an order.
+/// Gives a position in an address space, in bytes. Positions only have an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Va(pub u64);
 
@@ -63,7 +63,7 @@ pub enum Backing {
     File,
 }
 
-/// One page table (the entries under one PMD) of one mapping.
+/// Describes one page table (the entries under one PMD) of one mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmdView {
     /// Where it starts; names the table to [`Host::harvest_pmd`].
@@ -82,7 +82,7 @@ pub struct PmdView {
     pub young: bool,
 }
 
-/// A young entry found in a page table; its accessed bit is now clear.
+/// Describes a young entry found in a page table; its accessed bit is now clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct YoungPte {
     /// The folio it maps.
@@ -118,7 +118,7 @@ impl Harvest {
     }
 }
 
-/// A page table met while looking around a young entry.
+/// Describes a page table met while looking around a young entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
     /// Address space.
@@ -144,7 +144,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// No look at neighbours.
+    /// Looks at no neighbours.
     pub const ONE: Self = Self { entries: 1, file_only: false, youngest: None };
 
     /// Whether a young entry that maps a folio of `lru_type` is to be harvested.
@@ -206,7 +206,7 @@ pub enum Outcome {
     Busy,
 }
 
-/// One folio on its way out.
+/// Describes the eviction of one folio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// Which folio.
@@ -217,7 +217,7 @@ pub struct Eviction {
     pub outcome: Outcome,
 }
 
-/// One folio on its way to slower memory.
+/// Describes the demotion of one folio to slower memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demotion {
     /// Which folio.

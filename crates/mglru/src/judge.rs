@@ -45,7 +45,7 @@ pub struct References {
     pub contended: bool,
 }
 
-/// The rules and permissions of this reclaim.
+/// Holds the rules and permissions of this reclaim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bench {
     /// Mapped folios may be unmapped.
@@ -112,7 +112,7 @@ impl Verdict {
 }
 
 impl Facts {
-    /// The facts in the folio's flags.
+    /// Reads the facts in the folio's flags.
     pub fn of(folio: &Folio) -> Self {
         let has = |bit| folio.flags.has(bit);
         Self {

@@ -33,7 +33,7 @@ impl Shadow {
         (self.0 & !(OWN_TOKEN_MASK | 1), own as u16)
     }
 
-    /// The shadow that [`Self::split`] took apart.
+    /// Joins the parts of a shadow that [`Self::split`] took apart.
     pub fn join(common: u64, own: u16) -> Self {
         let own = u64::from(own);
         Self(common | (own >> 1) << OWNER_BITS | own & 1)

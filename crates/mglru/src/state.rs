@@ -42,7 +42,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// An empty machine: the root memcg with one lruvec per node.
+    /// Creates an empty machine: the root memcg with one lruvec per node.
     pub fn new(config: Config, now: Nanos) -> Self {
         let nr_nodes = usize::from(config.nr_nodes);
         let mut folios = Folios::default();
@@ -62,12 +62,12 @@ impl Lru {
         lru
     }
 
-    /// The rules in force.
+    /// Returns the rules in force.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// All folios.
+    /// Returns all folios.
     pub fn folios(&self) -> &Folios {
         &self.folios
     }
@@ -77,12 +77,12 @@ impl Lru {
         &mut self.folios
     }
 
-    /// Counters of the whole machine.
+    /// Returns the counters of the whole machine.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Counters of one memcg, descendants not included.
+    /// Returns the counters of one memcg, descendants not included.
     pub fn memcg_counters(&self, memcg: MemcgId) -> &Counters {
         &self.memcgs[memcg].counters
     }
@@ -94,7 +94,7 @@ impl Lru {
         }
     }
 
-    /// The lruvec of a (memcg, node) pair.
+    /// Returns the lruvec of a (memcg, node) pair.
     pub fn lruvec_id(&self, memcg: MemcgId, node: NodeId) -> LruvecId {
         LruvecId(memcg.0 * u32::from(self.config.nr_nodes) + u32::from(node.0))
     }

@@ -6,7 +6,7 @@ use crate::types::{LruType, Reclaimer};
 
 macro_rules! counters {
     ($($(#[doc = $says:literal])+ $variant:ident = $name:literal),* $(,)?) => {
-        /// A counter of the policy.
+        /// Names a counter of the policy.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Counter {
@@ -14,10 +14,10 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// All counters, in order.
+            /// Lists all counters, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name tools know it by.
+            /// Returns the name that tools know it by.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
@@ -133,7 +133,7 @@ counters! {
     EarlyAgings = "early_agings",
 }
 
-/// A set of counters.
+/// Holds a set of counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters([u64; Counter::ALL.len()]);
 
@@ -157,7 +157,7 @@ impl IndexMut<Counter> for Counters {
 }
 
 impl Counters {
-    /// Name and value of each counter, in order.
+    /// Lists the name and value of each counter, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Counter::ALL.iter().map(|&c| (c.name(), self[c]))
     }

@@ -1,7 +1,7 @@
 //! Numbers of different kinds are different types, so that a generation index is never mistaken
 //! for a sequence number nor a memcg for an lruvec (spec §1).
 
-/// Virtual (or real) time in nanoseconds.
+/// Counts virtual (or real) time in nanoseconds.
 pub type Nanos = u64;
 
 /// Generations a type keeps at least; two are the second-chance pair (spec §2.4).
@@ -14,13 +14,13 @@ pub const MAX_NR_TIERS: usize = 4;
 pub const MAX_NR_ZONES: usize = 4;
 /// Anonymous and file.
 pub const ANON_AND_FILE: usize = 2;
-/// Isolation target, look-around width, confidence floor of the refault controller.
+/// Sets the isolation target, look-around width and confidence floor of the refault controller.
 pub const MIN_LRU_BATCH: u64 = 64;
-/// Folios moved or promoted in one lock hold of aging; the scan cap before patch 6.
+/// Bounds the folios moved or promoted in one lock hold of aging; the scan cap before patch 6.
 pub const MAX_LRU_BATCH: u64 = 4096;
 /// The unit in which reclaim is asked for.
 pub const SWAP_CLUSTER_MAX: u64 = 32;
-/// The first priority: a pass scans about `size >> priority`.
+/// Sets the first priority: a pass scans about `size >> priority`.
 pub const DEF_PRIORITY: u8 = 12;
 /// Fruitless retries before out-of-memory, and before kswapd gives a node up.
 pub const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -34,7 +34,7 @@ macro_rules! index_type {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// As an array index.
+            /// Returns the number as an array index.
             #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
@@ -77,29 +77,29 @@ index_type!(
 );
 
 impl MemcgId {
-    /// The root of the tree.
+    /// Names the root of the tree.
     pub const ROOT: Self = Self(0);
 }
 
-/// A generation's sequence number: it only grows.
+/// Holds a generation's sequence number: it only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);
 
 impl Seq {
-    /// The slot this generation occupies.
+    /// Returns the slot this generation occupies.
     #[inline]
     pub fn generation(self) -> Gen {
         Gen((self.0 % MAX_NR_GENS as u64) as u8)
     }
 
-    /// The generation `n` after this one.
+    /// Returns the generation `n` after this one.
     #[inline]
     pub fn plus(self, n: u64) -> Self {
         Self(self.0 + n)
     }
 }
 
-/// The two kinds of evictable memory.
+/// Names the two kinds of evictable memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LruType {
     /// Swap-backed: anonymous memory, shmem.
@@ -109,16 +109,16 @@ pub enum LruType {
 }
 
 impl LruType {
-    /// Both, anon first.
+    /// Lists both, anon first.
     pub const ALL: [Self; ANON_AND_FILE] = [Self::Anon, Self::File];
 
-    /// As an array index: anon 0, file 1.
+    /// Returns the type as an array index: anon 0, file 1.
     #[inline]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The other one.
+    /// Returns the other type.
     #[inline]
     pub fn other(self) -> Self {
         match self {

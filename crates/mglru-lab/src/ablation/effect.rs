@@ -49,7 +49,7 @@ impl Finding {
     }
 }
 
-/// A figure without a patch and with it, paired by seed.
+/// Holds a figure without a patch and with it, paired by seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// Mean without the patch.
@@ -69,7 +69,7 @@ pub struct Effect {
     pub finding: Finding,
 }
 
-/// A metric of a variant against one that lacks the patch; `None`: no pair has it.
+/// Compares a metric of a variant with a variant that lacks the patch; `None`: no pair has it.
 pub fn of_metric(
     table: &Table,
     metric: &str,
@@ -118,7 +118,7 @@ fn finding(expected: Expected, [low, high]: [f64; 2], nothing: f64) -> Finding {
     }
 }
 
-/// All figures of a variant against one that lacks the patch: the same, or which is not.
+/// Compares all figures of a variant with one that lacks the patch; names the first that differs.
 pub fn of_all(
     table: &Table,
     [without, with]: [&str; 2],

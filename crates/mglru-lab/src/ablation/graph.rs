@@ -30,7 +30,7 @@ pub fn needed(patch: &str) -> Vec<&'static str> {
     names().filter(|other| needs(patch, other)).collect()
 }
 
-/// All that need `patch`, in the order of the series.
+/// Returns all patches that need `patch`, in the order of the series.
 pub fn dependents(patch: &str) -> Vec<&'static str> {
     names().filter(|other| needs(other, patch)).collect()
 }

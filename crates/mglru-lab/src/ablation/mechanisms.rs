@@ -22,7 +22,7 @@ const fn without(name: &'static str, off: &'static str, instead: &'static str) -
     Mechanism { name, off, instead }
 }
 
-/// All mechanisms, from the smallest to the whole.
+/// Lists all mechanisms, from the smallest to the whole.
 pub const MECHANISMS: &[Mechanism] = &[
     without("refault controller", "refault_controller=false", "no refault is learned from"),
     without("tiers", "tiers=1", "all folios of a generation are alike"),
@@ -53,7 +53,7 @@ fn sum(record: &Record, names: [&str; 2]) -> Option<f64> {
     names.iter().map(|name| record.metric(name)).sum()
 }
 
-/// A mechanism's worth at one sweep point.
+/// Holds the worth of one mechanism at one sweep point.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worth {
     /// The mechanism.

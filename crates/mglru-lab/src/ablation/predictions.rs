@@ -25,7 +25,7 @@ impl std::fmt::Display for Expected {
     }
 }
 
-/// One prediction.
+/// Describes the effect that a patch is predicted to have on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// The patch.
@@ -43,7 +43,7 @@ const fn of(patch: &'static str, metric: &'static str, expected: Expected) -> Pr
     Prediction { patch, metric, expected }
 }
 
-/// All predictions, in the order of the series.
+/// Lists all predictions, in the order of the series.
 pub const PREDICTIONS: &[Prediction] = &[
     of("p01", ALL_COUNTERS, Expected::Same),
     of("p02", ALL_COUNTERS, Expected::Same),

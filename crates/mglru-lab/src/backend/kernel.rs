@@ -87,7 +87,7 @@ const VIRTUAL_CPUS: u32 = 2;
 /// unpacked.
 const MIN_MEMORY: u64 = 192 << 20;
 
-/// The booted kernel.
+/// Makes runs on a booted kernel.
 pub struct Kernel;
 
 /// Chooses the program in the guest.

@@ -15,7 +15,7 @@ use crate::typed;
 use crate::variant::Variant;
 use mglru_error::{KeyError, did_you_mean};
 
-/// The mock backend.
+/// Answers each run with the result written in its spec.
 pub struct Mock;
 
 /// `[workload]` of a mock plan.

@@ -34,7 +34,7 @@ use mglru_error::KeyError;
 /// How the policy learns which pages were used, as records tell it.
 const YOUNG_BITS: &str = "entries present since their run was last zapped (PAGEMAP_SCAN)";
 
-/// Real memory.
+/// Makes runs on real memory.
 pub struct Pager;
 
 struct PagerJob {

@@ -32,7 +32,7 @@ use mglru_error::KeyError;
 /// Seed for looking at a workload's layout, which does not depend on it.
 const ANY_SEED: u64 = 1;
 
-/// The simulated machine.
+/// Makes runs on the simulated machine.
 pub struct Sim;
 
 struct BoundJob {

@@ -37,7 +37,7 @@ pub struct Host {
     files: Vec<PathBuf>,
 }
 
-/// How a capture ended.
+/// Describes how a capture ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// Samples in the file.

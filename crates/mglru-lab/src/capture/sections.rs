@@ -1,6 +1,6 @@
 //! Where a line of a capture comes from: `tail -n +1 FILE…` writes `==> FILE <==` above each file.
 
-/// A file of which lines follow.
+/// Names the file whose lines follow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
     /// Its last name: `vmstat`, `memory.stat`; empty where no line said.

@@ -12,7 +12,7 @@ use crate::compare::Comparison;
 use crate::judge;
 use mglru_error::{Error, did_you_mean};
 
-/// Figures of each repetition, below the name that the user gave.
+/// Holds the figures of each repetition, under the name that the user gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     name: String,

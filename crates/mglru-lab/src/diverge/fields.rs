@@ -5,7 +5,7 @@ use mglru_guest::kernel_text::{generations, value};
 use mglru_guest::report::Snapshot;
 use serde::Serialize;
 
-/// A figure of a state.
+/// Describes a figure of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
     /// Its name, as in `--on`.
@@ -35,7 +35,7 @@ impl Field {
 const KIB: u64 = 4;
 const BYTES: u64 = 4096;
 
-/// Every field, in the order in which a table shows those that part at the same access.
+/// Lists every field, in the order in which a table shows those that part at the same access.
 pub const FIELDS: [Field; 16] = [
     level("resident", "pages of the workload's files that are cached"),
     counter("pgmajfault", "faults that read"),
@@ -55,7 +55,7 @@ pub const FIELDS: [Field; 16] = [
     level("oldest_file", "file pages of the oldest generation"),
 ];
 
-/// The values of all fields in a state.
+/// Holds the values of all fields in a state.
 pub type Values = [u64; FIELDS.len()];
 
 /// Reads the fields of a state.
@@ -86,7 +86,7 @@ fn generation(
     mine.flat_map(|memcg| &memcg.nodes).filter_map(|node| of(&node.generations)).sum()
 }
 
-/// Counters go on from what the boot left; the first state is where they begin.
+/// Subtracts the first state from the counters, which the boot has moved already; levels stay.
 pub fn since(values: &Values, start: &Values) -> Values {
     std::array::from_fn(|at| match FIELDS[at].is_level {
         true => values[at],

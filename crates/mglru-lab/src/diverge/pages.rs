@@ -36,7 +36,7 @@ impl Pages {
     }
 }
 
-/// Pages of a file on one side alone, as ranges from first to last.
+/// Lists the pages of a file that one side alone has, as ranges from first to last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Alone {
     /// The file's number.

@@ -43,7 +43,7 @@ pub struct Request<'a> {
     pub consoles: [&'a Path; 2],
 }
 
-/// The first moment at which the sides differ.
+/// Describes the first moment at which the sides differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moment {
     /// The field that decided.

@@ -13,7 +13,7 @@ const RANGES: usize = 8;
 const BEFORE: usize = 4;
 const AFTER: usize = 10;
 
-/// The text; `names` are the sides'.
+/// Writes the text; `names` are the sides'.
 pub fn text(found: &Found, names: [&str; 2]) -> String {
     let mut out = String::new();
     if found.partings.is_empty() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::fields::{FIELDS, Values, since, values};
 use super::tolerance::Tolerance;
 
-/// The states of both sides at the same stops.
+/// Holds the states of both sides at the same stops.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Series {
     /// Accesses of the first process at each stop.
@@ -29,7 +29,7 @@ pub struct Parting {
 }
 
 impl Series {
-    /// The stops that both sides made. `starts` is what counters count from.
+    /// Keeps the stops that both sides made. Counters count from `starts`.
     pub fn new(steps: [&[Step]; 2], starts: [&Values; 2]) -> Self {
         let both = steps[0].iter().zip(steps[1]).take_while(|(a, b)| a.access == b.access);
         let (mut accesses, mut sides) = (Vec::new(), [Vec::new(), Vec::new()]);
@@ -41,7 +41,7 @@ impl Series {
         Self { accesses, sides }
     }
 
-    /// The first stop at which each field differs by more than `tolerance`, earliest first.
+    /// Finds the first stop at which each field differs by more than `tolerance`, earliest first.
     pub fn partings(&self, tolerance: Tolerance) -> Vec<Parting> {
         let mut found: Vec<Parting> =
             (0..FIELDS.len()).filter_map(|field| self.parting(field, tolerance)).collect();

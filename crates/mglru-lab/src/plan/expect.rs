@@ -101,7 +101,7 @@ pub struct Watch {
     pub sound: Vec<String>,
 }
 
-/// Default equivalence band of a ratio.
+/// Sets the default equivalence band of a ratio.
 pub const NEUTRAL_BAND: [f64; 2] = [0.97, 1.03];
 
 /// A published change counts as reproduced from half of it …
@@ -110,12 +110,12 @@ const MAGNITUDE_LOW: f64 = 0.5;
 const MAGNITUDE_HIGH: f64 = 1.6;
 
 impl Published {
-    /// Published ratio after/before.
+    /// Returns the published ratio after/before.
     pub fn ratio(&self) -> f64 {
         self.after / self.before
     }
 
-    /// Band of the ratio that passes.
+    /// Returns the band of the ratio that passes.
     pub fn band(&self) -> [f64; 2] {
         let change = self.ratio() - 1.0;
         let ends = [1.0 + MAGNITUDE_LOW * change, 1.0 + MAGNITUDE_HIGH * change];

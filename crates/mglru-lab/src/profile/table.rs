@@ -45,7 +45,7 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
-/// A function.
+/// Holds the figures of one function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Its name.
@@ -92,7 +92,7 @@ impl Table {
         Self { per, sides, rows }
     }
 
-    /// Rows of functions alone.
+    /// Returns the rows of functions alone.
     pub fn functions(&self) -> &[Row] {
         &self.rows[self.rows.len().min(2)..]
     }

@@ -5,7 +5,7 @@ use super::{number, ratio};
 use crate::ablation::mechanisms::Mechanisms;
 use crate::ablation::{Ablation, Cell, Effect, Finding, Mode, Row, VersionRow};
 
-/// The whole result.
+/// Writes the whole result.
 pub fn ablation(found: &Ablation) -> String {
     let Ablation { plan, from, to, .. } = found;
     let mut out = format!("{plan}: patches of the series, from {from} to {to}\n");

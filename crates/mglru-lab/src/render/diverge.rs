@@ -27,7 +27,7 @@ struct Picture {
     ends: [String; 2],
 }
 
-/// The page: the text, and the fields that differ, earliest first.
+/// Writes the page: the text, and the fields that differ, earliest first.
 pub fn diverge_page(found: &Found, names: [&str; 2], title: &str) -> String {
     let pictures: Vec<Picture> =
         found.partings.iter().filter_map(|parting| picture(found, parting.field)).collect();
@@ -45,7 +45,7 @@ pub fn diverge_page(found: &Found, names: [&str; 2], title: &str) -> String {
     page.render(context).expect("the template uses what it is given")
 }
 
-/// The curves of one field alone, as a file that a document shows.
+/// Draws the curves of one field alone, as a file that a document shows.
 pub fn diverge_picture(found: &Found, names: [&str; 2], field: &str) -> String {
     let mut environment = Environment::new();
     // The name's ending has text escaped.

@@ -56,7 +56,7 @@ const ROWS: [Row; 38] = [
     ("Compaction move failure", |c| c.whole("compact_pagemigrate_failed")),
 ];
 
-/// The table over all records, one column for each variant in the order they came.
+/// Writes the table over all records, one column for each variant in the order they came.
 pub fn mmtests2012(records: &[Record]) -> String {
     let columns = columns(records);
     let cell = |row: &Row, column: &Column| row.1(column).unwrap_or_else(|| "n/a".to_string());

@@ -16,7 +16,7 @@ come and go, such as out-of-memory kills, stand with what must be seen, a mean o
 whole, with every variant and control.
 ";
 
-/// The page.
+/// Writes the page of all reports.
 pub fn page(reports: &[Report]) -> String {
     let names =
         ["metric", "variant", "document", "published", "band", "ours", "interval", "n", "verdict"];

@@ -55,7 +55,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// Lines of `side;kernel;function count`, as programs that draw flame graphs read them.
+/// Writes lines of `side;kernel;function count`, as programs that draw flame graphs read them.
 pub fn collapsed(table: &Table) -> String {
     let mut out = String::new();
     for (at, side) in table.sides.iter().enumerate() {
@@ -68,7 +68,7 @@ pub fn collapsed(table: &Table) -> String {
     out
 }
 
-/// A picture of the functions, a bar for each side.
+/// Draws a picture of the functions, a bar for each side.
 pub fn profile_picture(table: &Table) -> String {
     let rows = table.functions();
     let most = rows.iter().flat_map(|row| &row.figures).fold(f64::MIN_POSITIVE, |a, b| a.max(*b));

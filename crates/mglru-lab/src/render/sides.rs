@@ -3,7 +3,7 @@
 use super::table::{finish, head, new};
 use crate::sides::Sides;
 
-/// One line a question: the answers, and whether they are the same.
+/// Writes one line for each question: the answers, and whether they are the same.
 pub fn sides(sides: &Sides) -> String {
     let backends: Vec<&str> = sides.backends.iter().map(String::as_str).collect();
     let mut table = new(head(false, "row", &[&backends[..], &["agree"]].concat()));

@@ -15,7 +15,7 @@ const HEIGHT: f64 = 300.0;
 /// One colour a line, told apart by most colour-blind readers (Tol's "bright").
 const COLOURS: [&str; 3] = ["#4477aa", "#ee6677", "#228833"];
 
-/// A row per number of groups, a column per way of finding them.
+/// Writes a row per number of groups, a column per way of finding them.
 pub fn start_cost_table(points: &[Point]) -> String {
     let names: Vec<&str> = WALKS.iter().map(|(name, _)| *name).collect();
     let mut table = new(head(false, "groups", &names));
@@ -54,7 +54,7 @@ struct Tick {
     label: String,
 }
 
-/// The picture as a page.
+/// Draws the picture as a page.
 pub fn start_cost_page(points: &[Point]) -> String {
     let x = Axis::over(points.iter().map(|p| p.groups as f64), WIDTH);
     let y = Axis::over(points.iter().map(|p| p.us), HEIGHT);

@@ -9,7 +9,7 @@ use crate::judge::{ControlResult, PublishedResult};
 use crate::report::Report;
 use mglru_traces::tools::ReplayResult;
 
-/// The whole report.
+/// Writes the whole report.
 pub fn report(report: &Report) -> String {
     let mut out =
         format!("{} on {}: {} records\n", report.plan, report.backend, report.records.len());
@@ -64,7 +64,7 @@ pub fn misses(list: &[ReplayResult]) -> String {
     finish(table)
 }
 
-/// Rows of text below their heads.
+/// Writes rows of text below their heads.
 pub fn plain(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = new(head.iter().map(ToString::to_string).collect());
     rows.into_iter().for_each(|row| _ = table.add_row(row));
@@ -80,7 +80,7 @@ pub(super) fn figures(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     finish(table)
 }
 
-/// Names with descriptions.
+/// Writes names with descriptions.
 pub fn list(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     rows.iter()

@@ -4,14 +4,14 @@
 
 use prost::{Enumeration, Message};
 
-/// `trace.proto`: a file is this message, which may be written packet by packet.
+/// Declares `trace.proto`: a file is this message, which may be written packet by packet.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
 
-/// `trace_packet.proto`.
+/// Declares the message of `trace_packet.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
     /// ns.
@@ -27,7 +27,7 @@ pub struct TracePacket {
     pub track_descriptor: Option<TrackDescriptor>,
 }
 
-/// `track_event/track_event.proto`, `TrackEvent.Type`.
+/// Declares `TrackEvent.Type` of `track_event/track_event.proto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
 #[repr(i32)]
 pub enum Kind {
@@ -38,7 +38,7 @@ pub enum Kind {
     Counter = 4,
 }
 
-/// `track_event/track_event.proto`.
+/// Declares the message of `track_event/track_event.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
     #[prost(message, repeated, tag = "4")]
@@ -55,7 +55,7 @@ pub struct TrackEvent {
     pub counter_value: Option<i64>,
 }
 
-/// `track_event/debug_annotation.proto`.
+/// Declares the message of `track_event/debug_annotation.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct DebugAnnotation {
     #[prost(int64, optional, tag = "4")]
@@ -66,7 +66,7 @@ pub struct DebugAnnotation {
     pub name: Option<String>,
 }
 
-/// `track_event/track_descriptor.proto`.
+/// Declares the message of `track_event/track_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
     #[prost(uint64, optional, tag = "1")]
@@ -81,7 +81,7 @@ pub struct TrackDescriptor {
     pub counter: Option<CounterDescriptor>,
 }
 
-/// `track_event/process_descriptor.proto`.
+/// Declares the message of `track_event/process_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct ProcessDescriptor {
     #[prost(int32, optional, tag = "1")]
@@ -90,7 +90,7 @@ pub struct ProcessDescriptor {
     pub process_name: Option<String>,
 }
 
-/// `track_event/thread_descriptor.proto`.
+/// Declares the message of `track_event/thread_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct ThreadDescriptor {
     #[prost(int32, optional, tag = "1")]
@@ -101,7 +101,7 @@ pub struct ThreadDescriptor {
     pub thread_name: Option<String>,
 }
 
-/// `track_event/counter_descriptor.proto`.
+/// Declares the message of `track_event/counter_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
     #[prost(string, optional, tag = "6")]

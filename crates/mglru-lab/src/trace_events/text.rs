@@ -48,7 +48,7 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// The event, to be written.
+    /// Returns the event, to be written.
     pub fn event(&self) -> Event<'_> {
         let Self { at, flags, cpu, comm, pid, name, fields } = self;
         Event { at: *at, flags, cpu: *cpu, comm, pid: *pid, name, fields }

@@ -42,7 +42,7 @@ pub fn announce() {
     let _ = writeln!(out, "{READY}").and_then(|()| out.flush());
 }
 
-/// A process that something depends on.
+/// Refers to a process that something depends on.
 pub struct Lifetime(OwnedFd);
 
 impl Lifetime {

@@ -49,7 +49,7 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The metrics of some groups.
+/// Returns the metrics of some groups.
 pub fn exposition(samples: &[Sample]) -> String {
     let mut text = Text::default();
     faults(&mut text, samples);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mglru_pager::control::{Client, ControlError};
 
-/// Faults of one kind.
+/// Counts faults of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// How many.
@@ -15,7 +15,7 @@ pub struct Faults {
     pub classes: Vec<u64>,
 }
 
-/// One line of `memory.pressure`.
+/// Holds one line of `memory.pressure`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stalled {
     /// Percent of the last 10 s.
@@ -28,7 +28,7 @@ pub struct Stalled {
     pub total: u64,
 }
 
-/// Pages of one generation.
+/// Counts the pages of one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Generation {
     /// Its number.
@@ -131,7 +131,7 @@ impl Sample {
         Ok(samples)
     }
 
-    /// A key of `memory.stat`.
+    /// Returns the value of a key of `memory.stat`.
     pub fn stat(&self, key: &str) -> u64 {
         self.stat.get(key).copied().unwrap_or(0)
     }

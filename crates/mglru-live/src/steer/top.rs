@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::sample::{Generation, Sample};
 
-/// One group.
+/// Describes one group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Process of its pager.
@@ -34,7 +34,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A group now, with what happened since `before`.
+    /// Describes a group now, with what happened since `before`.
     pub fn new(
         pid: Option<u32>,
         program: &str,
@@ -62,7 +62,7 @@ impl Row {
         }
     }
 
-    /// Its cells, in the order of [`HEAD`].
+    /// Returns its cells, in the order of [`HEAD`].
     pub fn cells(&self) -> Vec<String> {
         let pages = |generation: &Generation| bytes((generation.anon + generation.file) * 4096);
         let generations: Vec<String> = self.generations.iter().rev().map(pages).collect();
@@ -83,7 +83,7 @@ impl Row {
     }
 }
 
-/// The heads of the columns.
+/// Lists the heads of the columns.
 pub const HEAD: [&str; 12] = [
     "pid",
     "program",
@@ -99,7 +99,7 @@ pub const HEAD: [&str; 12] = [
     "generations, young to old",
 ];
 
-/// Bytes for people, four characters and a letter at most.
+/// Formats bytes for people, four characters and a letter at most.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 5] = ["", "K", "M", "G", "T"];
     let steps = (n.max(1).ilog2() / 10).min(4);

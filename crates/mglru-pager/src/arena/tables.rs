@@ -9,7 +9,7 @@ use crate::pages::Presence;
 use crate::sys::heap::TABLE_SPAN;
 use crate::sys::{PAGE, idle};
 
-/// Pages under one page table.
+/// Gives the number of pages under one page table.
 pub const PER_TABLE: usize = TABLE_SPAN / PAGE;
 
 impl Arena {
@@ -82,7 +82,7 @@ impl Arena {
         })
     }
 
-    /// The dirty pages of a range, in order, as of now.
+    /// Lists the dirty pages of a range, in order, as of now.
     pub fn dirty(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         self.filled_pages(range).filter(|&page| self.pages.presence(page) == Presence::Dirty)
     }

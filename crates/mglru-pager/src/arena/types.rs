@@ -7,7 +7,7 @@ use crate::children::Children;
 use crate::engine::FaultEngine;
 use crate::store::Store;
 
-/// Where the pages of an arena come from.
+/// Names the source of an arena's pages.
 #[derive(Clone)]
 pub enum Backing {
     /// Zeros at first, then swap.
@@ -63,7 +63,7 @@ pub enum Access {
     Sequential,
 }
 
-/// Something that happened to a page.
+/// Names something that happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It became resident because it was touched.

@@ -97,7 +97,7 @@ impl Client {
         String::from_utf8(bytes).map_err(|_| garbled().into())
     }
 
-    /// The text of a group's file.
+    /// Reads the text of a group's file.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -121,7 +121,7 @@ impl Client {
         Ok(self.ask(&["ls", group])?.lines().map(str::to_string).collect())
     }
 
-    /// The paths of a group and all below it.
+    /// Lists the paths of a group and all below it.
     ///
     /// # Errors
     /// As [`Self::ask`].

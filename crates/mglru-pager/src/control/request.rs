@@ -4,7 +4,7 @@ use crate::error::PagerError;
 use crate::group::Group;
 use crate::pager::Pager;
 
-/// The answer to a request, framed.
+/// Serves a request and returns the framed answer.
 pub fn answer(pager: &Pager, line: &str) -> String {
     let fields: Vec<&str> = line.split('\t').collect();
     match serve(pager, &fields) {

@@ -12,8 +12,8 @@ use crate::policy::Policy;
 use crate::policy::distance::bound;
 use crate::sys::PAGE;
 
-/// A line a kind: its name, how many, how long together in ns, and how many took less than 1 µs,
-/// 2 µs and so on.
+/// Returns a line for each kind of fault: its name, how many, how long together in ns, and how many
+/// took less than 1 µs, 2 µs and so on.
 pub fn faults(group: &Group) -> Result<String, PagerError> {
     let report = group.report()?;
     let mut text = String::new();
@@ -26,8 +26,8 @@ pub fn faults(group: &Group) -> Result<String, PagerError> {
     Ok(text)
 }
 
-/// A line a type and tier: pages that came back, of how many evicted or protected. Groups below
-/// have their own.
+/// Returns a line for each type and tier: pages that came back, of how many evicted or protected.
+/// Groups below have their own.
 pub fn tiers(group: &Group) -> Result<String, PagerError> {
     let rates = group.ask(|policy: &mut Policy, memcg: MemcgId| policy.tier_rates(memcg))?;
     let mut text = String::new();

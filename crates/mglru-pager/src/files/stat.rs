@@ -51,17 +51,17 @@ const NEVER: &str = "oom_kill 0\noom_group_kill 0\n";
 /// Keys of `memory.swap.events`, beside the group's own names for them.
 pub const SWAP_EVENTS: &[&str] = &["swap_fail"];
 
-/// The text of `memory.stat`.
+/// Returns the text of `memory.stat`.
 pub fn memory(group: &Group) -> Result<String, PagerError> {
     events(group, KEYS)
 }
 
-/// The text of `memory.events`.
+/// Returns the text of `memory.events`.
 pub fn memory_events(group: &Group) -> Result<String, PagerError> {
     Ok(events(group, EVENTS)? + NEVER)
 }
 
-/// A line for each key.
+/// Returns a line for each key.
 pub fn events(group: &Group, keys: &[&str]) -> Result<String, PagerError> {
     let stat = group.stat()?;
     let mut text = String::new();

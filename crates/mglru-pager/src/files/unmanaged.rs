@@ -10,7 +10,7 @@ pub type Source = fn() -> String;
 
 static SOURCE: OnceLock<Source> = OnceLock::new();
 
-/// Has `source` answer for `memory.unmanaged` of the root group. Only the first call counts.
+/// Sets the source of the root group's `memory.unmanaged`. Only the first call counts.
 pub fn tell_unmanaged(source: Source) {
     let _ = SOURCE.set(source);
 }

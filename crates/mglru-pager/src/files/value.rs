@@ -3,12 +3,12 @@
 use crate::error::PagerError;
 use crate::sys::PAGE;
 
-/// A limit's text.
+/// Returns a limit's text.
 pub fn limit_text(limit: Option<u64>) -> String {
     limit.map_or_else(|| "max\n".into(), |bytes| format!("{bytes}\n"))
 }
 
-/// `max`, or bytes with a suffix K, M, G or T, rounded down to whole pages.
+/// Parses `max`, or bytes with a suffix K, M, G or T, rounded down to whole pages.
 pub fn parse_limit(file: &'static str, text: &str) -> Result<Option<u64>, PagerError> {
     if text == "max" {
         return Ok(None);
@@ -31,7 +31,7 @@ pub fn parse_limit(file: &'static str, text: &str) -> Result<Option<u64>, PagerE
     Ok(Some(bytes - bytes % PAGE as u64))
 }
 
-/// A plain number up to `most`.
+/// Parses a plain number up to `most`.
 pub fn parse_number(file: &'static str, text: &str, most: u64) -> Result<u64, PagerError> {
     let number = text.parse().ok().filter(|&number| number <= most);
     number.ok_or_else(|| PagerError::Value { file, text: text.into() })

@@ -25,7 +25,7 @@ fn class(pages: u64) -> usize {
     (0..CLASSES - 1).find(|&nth| pages <= bound(nth)).unwrap_or(CLASSES - 1)
 }
 
-/// The largest distance of a class, pages.
+/// Returns the largest distance of a class, pages.
 pub fn bound(class: usize) -> u64 {
     let power = 1u64 << (class / 4);
     power + power * (class as u64 % 4) / 4
@@ -48,7 +48,7 @@ fn below(bound: u64) -> u64 {
     before.map_or(0, |nth| self::bound(nth) * PAGE as u64)
 }
 
-/// How often pages came back, by class of distance.
+/// Counts the pages that came back, by class of distance.
 pub type Histogram = [u64; CLASSES];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ struct Epoch {
     away: u64,
 }
 
-/// The evicted pages of one group.
+/// Tracks the evicted pages of one group.
 #[derive(Clone, Debug)]
 pub struct Distances {
     /// By number, the first of them 1: 0 says that a page was not evicted.
@@ -164,12 +164,12 @@ impl Distances {
     }
 }
 
-/// The distances of all groups.
+/// Holds the distances of all groups.
 #[derive(Debug, Default)]
 pub struct AllDistances(Vec<Distances>);
 
 impl AllDistances {
-    /// Those of one group.
+    /// Returns the distances of one group.
     pub fn of(&mut self, memcg: MemcgId) -> &mut Distances {
         if self.0.len() <= memcg.index() {
             self.0.resize_with(memcg.index() + 1, Distances::default);

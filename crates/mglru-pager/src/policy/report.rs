@@ -10,7 +10,7 @@ use crate::account::{Account, Happened};
 use crate::faults::{Durations, Kind};
 use crate::sys::PAGE;
 
-/// A group and those below it at one moment.
+/// Describes a group and those below it at one moment.
 #[derive(Clone, Debug)]
 pub struct GroupReport {
     /// Event counts of the core.
@@ -30,7 +30,7 @@ pub struct GroupReport {
 }
 
 impl GroupReport {
-    /// How often something happened.
+    /// Returns how often an event happened.
     pub fn event(&self, what: Happened) -> u64 {
         self.events[what as usize]
     }

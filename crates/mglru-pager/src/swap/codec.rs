@@ -6,7 +6,7 @@ use crate::sys::PAGE;
 const WORTH_IT: usize = PAGE - 64;
 const ZSTD_LEVEL: i32 = 1;
 
-/// A compressor.
+/// Names a compressor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codec {
     /// Fast: 8 us to pack, 2 us to unpack a page of program text.
@@ -16,7 +16,7 @@ pub enum Codec {
     Zstd,
 }
 
-/// Result of packing a page.
+/// Names the result of packing a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     /// The scratch holds it.
@@ -44,7 +44,7 @@ impl Codec {
         }
     }
 
-    /// The inverse.
+    /// Unpacks into `page` what [`Self::pack`] made.
     ///
     /// # Panics
     /// If `packed` is not what [`Self::pack`] made: memory is corrupt.
@@ -57,7 +57,7 @@ impl Codec {
     }
 }
 
-/// Nothing but zeros.
+/// Tells whether a page holds nothing but zeros.
 pub fn is_zeros(page: &[u8]) -> bool {
     page.chunks_exact(8).all(|word| word == [0; 8])
 }

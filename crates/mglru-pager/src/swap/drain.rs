@@ -17,7 +17,7 @@ use crate::sys::{PAGE, raw};
 /// Pages that are moved at once.
 const BATCH: usize = 32;
 
-/// Pages on their way from the pool to the file.
+/// Holds pages on their way from the pool to the file.
 pub struct Drain {
     pages: Buffer,
     scratch: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Without anything.
+    /// Creates an empty one.
     pub fn new() -> io::Result<Self> {
         Ok(Self { pages: Buffer::new(BATCH * PAGE)?, scratch: Vec::new(), hand: 0 })
     }
@@ -48,7 +48,7 @@ impl Swap {
         }
     }
 
-    /// Is there something to move on, and a file for it?
+    /// Tells whether the pool holds more than its share and there is a file for the rest.
     pub fn is_over_share(&self) -> bool {
         let most = self.most.load(Ordering::Relaxed);
         let has_file = self.file.as_ref().is_some_and(|file| !file.has_failed());

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::sys::{PAGE, direct, held, raw};
 
-/// A file of whole pages, open past the page cache.
+/// Holds a file of whole pages, open past the page cache.
 #[derive(Debug)]
 pub struct SwapFile {
     file: File,
@@ -76,7 +76,7 @@ impl LazyFile {
         self.failure.get_or_init(said);
     }
 
-    /// It could not be made, or written.
+    /// Tells whether the file could not be made, or written.
     pub fn has_failed(&self) -> bool {
         self.failure.get().is_some()
     }

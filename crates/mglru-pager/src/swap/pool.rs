@@ -11,7 +11,7 @@ const STEP: usize = 64;
 const CLASSES: usize = PAGE / STEP;
 const CHUNK: usize = 4 * PAGE;
 
-/// An object of the pool.
+/// Locates an object of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Where it starts, bytes from the start of the pool.
@@ -26,7 +26,7 @@ impl Object {
     }
 }
 
-/// The pool.
+/// Holds the objects of the pool in chunks of memory.
 #[derive(Debug)]
 pub struct Pool {
     memory: Buffer,
@@ -67,7 +67,7 @@ impl Pool {
         u64::from(self.chunks) * CHUNK as u64
     }
 
-    /// Bytes of its chunks that hold no object.
+    /// Counts the bytes of its chunks that hold no object.
     pub fn slack(&self) -> u64 {
         u64::from(self.chunks) * CHUNK as u64 - self.objects
     }
@@ -95,7 +95,7 @@ impl Pool {
         Some(())
     }
 
-    /// The bytes of an object.
+    /// Returns the bytes of an object.
     pub fn get(&self, object: Object) -> &[u8] {
         &self.memory[object.at as usize..][..usize::from(object.len)]
     }

@@ -41,7 +41,7 @@ pub enum Place {
     },
 }
 
-/// All slots.
+/// Holds all slots.
 #[derive(Debug)]
 pub struct Slots {
     places: Vec<Option<Place>>,
@@ -54,7 +54,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// None taken; the file has so many blocks.
+    /// Creates slots, none of them taken; the file has so many blocks.
     pub fn new(blocks: u32) -> Self {
         let (places, free, free_blocks) = (vec![None], Vec::new(), Vec::new());
         Self { places, shares: BTreeMap::new(), free, free_blocks, fresh: 0..blocks }
@@ -65,7 +65,7 @@ impl Slots {
         self.free_blocks.len() as u32 + self.fresh.len() as u32
     }
 
-    /// A block of the file.
+    /// Takes a block of the file.
     pub fn take_block(&mut self) -> Option<u32> {
         self.free_blocks.pop().or_else(|| self.fresh.next())
     }
@@ -86,7 +86,7 @@ impl Slots {
         self.places[slot as usize] = Some(place);
     }
 
-    /// A slot for a page at this place.
+    /// Adds a slot for a page at this place.
     pub fn add(&mut self, place: Place) -> Slot {
         if let Some(slot) = self.free.pop() {
             self.places[slot as usize] = Some(place);
@@ -107,7 +107,7 @@ impl Slots {
         matches!(place, Some(Place::File { state: Write::Under, .. }))
     }
 
-    /// The write of the slot's block ended.
+    /// Notes that the write of the slot's block ended.
     pub fn written(&mut self, slot: Slot) {
         let place = self.places[slot as usize].as_mut().expect("the slot is taken");
         let Place::File { state, .. } = place else { return };
@@ -119,12 +119,12 @@ impl Slots {
         }
     }
 
-    /// One more owner.
+    /// Adds an owner to a slot.
     pub fn share(&mut self, slot: Slot) {
         *self.shares.entry(slot).or_default() += 1;
     }
 
-    /// One owner less. True: it was the last, and the slot is to be freed.
+    /// Removes an owner from a slot. True: it was the last, and the slot is to be freed.
     pub fn unshare(&mut self, slot: Slot) -> bool {
         match self.shares.get_mut(&slot) {
             None => return true,

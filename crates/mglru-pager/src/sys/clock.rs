@@ -12,13 +12,13 @@ impl Clock {
         Self(Instant::now())
     }
 
-    /// The time, ns.
+    /// Returns the time, ns.
     pub fn now(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
     }
 }
 
-/// Nanoseconds since the machine started; the same for all threads.
+/// Returns the nanoseconds since the machine started; the same for all threads.
 pub fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is filled in; this clock is always there.

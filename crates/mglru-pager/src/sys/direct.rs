@@ -22,7 +22,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` bytes, a multiple of the page size.
+    /// Maps `len` bytes, a multiple of the page size.
     pub fn new(len: usize) -> io::Result<Self> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -33,9 +33,9 @@ impl Buffer {
         Ok(Self { start, len })
     }
 
-    /// As [`Self::new`], for transfers past the page cache: a fork that found one under way could
-    /// leave the memory it goes to with the child (open(2), notes on `O_DIRECT`). Children of a
-    /// fork do not inherit it.
+    /// Maps a buffer as [`Self::new`] does, for transfers past the page cache: a fork that found
+    /// one under way could leave the memory it goes to with the child (open(2), notes on
+    /// `O_DIRECT`). Children of a fork do not inherit it.
     pub fn for_transfers(len: usize) -> io::Result<Self> {
         let buffer = Self::new(len)?;
         // SAFETY: the range is the mapping just made, and what it holds does not change.
@@ -51,7 +51,7 @@ impl Buffer {
         released.expect("private memory can be released");
     }
 
-    /// Its first byte, for the kernel to read or write.
+    /// Returns a pointer to its first byte, for the kernel to read or write.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start
     }
@@ -123,7 +123,7 @@ pub fn reopen(file: &File, writable: bool) -> io::Result<File> {
     })
 }
 
-/// The same file again, through the page cache: what is not whole pages cannot go past it.
+/// Opens the same file again, through the page cache: what is not whole pages cannot go past it.
 pub fn buffered(file: &File, writable: bool) -> io::Result<File> {
     // SAFETY: takes numbers only.
     let flags = checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
@@ -163,7 +163,7 @@ pub(super) mod tests {
     use super::super::PAGE;
     use super::*;
 
-    /// `dc` of smaps: not copied at a fork.
+    /// Tells whether smaps shows `dc`: not copied at a fork.
     pub fn is_kept_from_children(buffer: &Buffer) -> bool {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut holds = false;

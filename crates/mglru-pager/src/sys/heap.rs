@@ -11,7 +11,7 @@ use super::{PAGE, raw};
 const RW: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 const PRIVATE: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
-/// Page tables come in these, bytes.
+/// Gives the bytes of addresses that one page table maps.
 pub const TABLE_SPAN: usize = 512 * PAGE;
 
 /// Addresses nobody can touch, a multiple of [`TABLE_SPAN`].
@@ -66,7 +66,7 @@ unsafe impl Send for Staging {}
 unsafe impl Sync for Staging {}
 
 impl Staging {
-    /// For a heap of `len` bytes. Children of a fork do not inherit it.
+    /// Creates the staging of a heap of `len` bytes. Children of a fork do not inherit it.
     pub fn new(len: usize) -> io::Result<Self> {
         let uffd = Uffd::open_staging()?;
         let start = raw::map(len, RW, PRIVATE, None)?;

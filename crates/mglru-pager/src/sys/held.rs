@@ -141,7 +141,7 @@ pub fn keep<T: Into<OwnedFd> + From<OwnedFd>>(new: T) -> io::Result<T> {
     Ok(high.into())
 }
 
-/// As [`keep`]; what cannot be moved stays where it is.
+/// Keeps a descriptor as [`keep`] does; what cannot be moved stays where it is.
 pub fn keep_or_leave(new: OwnedFd) -> OwnedFd {
     match new.try_clone().and_then(keep) {
         Ok(kept) => kept,
@@ -149,7 +149,7 @@ pub fn keep_or_leave(new: OwnedFd) -> OwnedFd {
     }
 }
 
-/// As [`keep`], of another descriptor of the same file.
+/// Clones the descriptor of a file and keeps the clone as [`keep`] does.
 pub fn clone(file: &File) -> io::Result<File> {
     file.try_clone().and_then(keep)
 }

@@ -112,8 +112,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// May a thread of this process step back, and up again? Without CAP_SYS_NICE, or 20 in
-/// RLIMIT_NICE, it could not come back: a thread that ends at once tries.
+/// Tells whether a thread of this process may step back, and up again. Without CAP_SYS_NICE, or 20
+/// in RLIMIT_NICE, it could not come back: a thread that ends at once tries.
 pub fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| {

@@ -13,7 +13,7 @@ use super::{PAGE, checked, held, raw};
 
 const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// The pages of an arena, resident or not.
+/// Holds the pages of an arena, resident or not.
 #[derive(Debug)]
 pub struct Memory {
     file: File,
@@ -22,7 +22,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty one of `len` bytes.
+    /// Creates an empty one of `len` bytes.
     pub fn new(len: u64) -> io::Result<Self> {
         if len > raw::longest_file() {
             // The call would not fail: it kills the process.
@@ -126,22 +126,22 @@ impl View {
         Ok(Self { start: super::heap::reserve(len)?, len, cut: Mutex::default() })
     }
 
-    /// Its first byte.
+    /// Returns a pointer to its first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.start
     }
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn span(&self) -> Span {
         Span { start: self.start as u64, len: self.len as u64 }
     }
 
-    /// The address of a page.
+    /// Returns the address of a page.
     pub fn address(&self, page: u32) -> u64 {
         self.start as u64 + u64::from(page) * PAGE as u64
     }
 
-    /// The pages `first..first + n` as addresses.
+    /// Returns the addresses of the pages `first..first + n`.
     pub fn pages(&self, first: u32, n: u32) -> Span {
         Span { start: self.address(first), len: u64::from(n) * PAGE as u64 }
     }

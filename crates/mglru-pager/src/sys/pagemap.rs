@@ -36,7 +36,7 @@ struct Run {
     categories: u64,
 }
 
-/// The kind of pages that a scan finds.
+/// Names the kind of pages that a scan finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// Those that are mapped.
@@ -45,7 +45,7 @@ pub enum Category {
     Accessed = 1 << 9,
 }
 
-/// The page map of this process.
+/// Holds the open page map of this process.
 #[derive(Debug)]
 pub struct Pagemap(File);
 

@@ -13,7 +13,7 @@ fn answer(result: libc::c_long) -> io::Result<usize> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
 }
 
-/// A new mapping at an address of the kernel's choice.
+/// Creates a mapping at an address of the kernel's choice.
 pub fn map(
     len: usize,
     prot: libc::c_int,
@@ -87,7 +87,7 @@ pub unsafe fn protect(start: *mut u8, len: usize, prot: libc::c_int) -> io::Resu
     answer(unsafe { libc::syscall(libc::SYS_mprotect, start, len, prot) }).map(drop)
 }
 
-/// Has the program locked some of these pages? The kernel refuses advice on those alone.
+/// Tells whether the program locked some of these pages. The kernel refuses advice on those alone.
 pub fn is_locked(start: u64, len: usize) -> bool {
     // SAFETY: the advice changes no content.
     let told = unsafe { advise(start as *mut u8, len, libc::MADV_COLD) };

@@ -16,13 +16,13 @@ use super::held;
 pub struct BufferId(u16);
 
 impl BufferId {
-    /// As an array index.
+    /// Returns it as an array index.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// A transfer that ended.
+/// Describes a transfer that ended.
 #[derive(Debug)]
 pub struct Finished {
     /// Which.
@@ -66,8 +66,8 @@ impl Ring {
         self.in_flight
     }
 
-    /// A free buffer for `len` bytes. If it takes more memory than one did so far, `grant` is asked
-    /// for that.
+    /// Takes a free buffer for `len` bytes. If it takes more memory than one did so far, `grant` is
+    /// asked for that.
     pub fn take(&mut self, len: usize, grant: impl FnOnce(u64) -> bool) -> Option<BufferId> {
         let granted = |&buffer: &u16| self.granted[usize::from(buffer)];
         let at = match self.free.iter().rposition(|buffer| granted(buffer) >= len) {
@@ -89,7 +89,7 @@ impl Ring {
         self.free.push(buffer.0);
     }
 
-    /// The content of a taken buffer.
+    /// Returns the content of a taken buffer.
     pub fn bytes(&mut self, buffer: BufferId) -> &mut [u8] {
         &mut self.buffers[buffer.index()]
     }
@@ -136,7 +136,7 @@ impl Ring {
         Ok(())
     }
 
-    /// A transfer that ended; its buffer is the caller's again.
+    /// Returns a transfer that ended; its buffer is the caller's again.
     pub fn finished(&mut self) -> Option<Finished> {
         let entry = self.ring.completion().next()?;
         self.in_flight -= 1;

@@ -44,7 +44,7 @@ impl Peer {
     }
 }
 
-/// This process's user.
+/// Returns this process's effective user.
 pub fn user() -> u32 {
     // SAFETY: takes nothing.
     unsafe { libc::geteuid() }
@@ -56,7 +56,7 @@ pub fn abstract_name(path: &Path) -> Option<&[u8]> {
     path.as_os_str().as_bytes().strip_prefix(b"@")
 }
 
-/// The address of a path.
+/// Makes the socket address of a path.
 pub fn address(path: &Path) -> io::Result<SocketAddr> {
     match abstract_name(path) {
         Some(name) => SocketAddr::from_abstract_name(name),

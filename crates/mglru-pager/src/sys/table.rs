@@ -18,7 +18,7 @@ unsafe impl Entry for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Entry for u64 {}
 
-/// `n` zeros, straight from the kernel: an allocator may clear what it gives.
+/// Maps `n` zeros, straight from the kernel: an allocator may clear what it gives.
 #[derive(Debug)]
 pub struct Table<T: Entry> {
     memory: Buffer,
@@ -27,7 +27,7 @@ pub struct Table<T: Entry> {
 }
 
 impl<T: Entry> Table<T> {
-    /// All zero.
+    /// Creates a table of `n` zeros.
     pub fn new(n: usize) -> std::io::Result<Self> {
         let bytes = (n * size_of::<T>()).next_multiple_of(super::PAGE).max(super::PAGE);
         Ok(Self { memory: Buffer::new(bytes)?, n, holds: std::marker::PhantomData })

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{checked, held, raw};
 
-/// One thread.
+/// Describes one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its number.
@@ -48,7 +48,7 @@ fn own() -> std::sync::MutexGuard<'static, Vec<u32>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The folder that the kernel lists threads in.
+/// Holds the folder that the kernel lists threads in.
 #[derive(Debug)]
 pub struct Folder(File);
 

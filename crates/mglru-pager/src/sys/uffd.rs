@@ -32,7 +32,7 @@ pub const FEATURES_HEAP: u64 = FEATURE_WP | FEATURE_MOVE | FEATURE_EVENT_FORK | 
 /// The kernel keeps accessed bits, of both kinds of access and without messages.
 pub const FEATURES_RWP: u64 = 1 << 17 | 1 << 18;
 
-/// A range of addresses.
+/// Describes a range of addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -43,7 +43,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The first byte after it.
+    /// Returns the first address after it.
     pub fn end(&self) -> u64 {
         self.start + self.len
     }
@@ -60,7 +60,7 @@ pub struct Message {
     thread: u64,
 }
 
-/// A page fault.
+/// Describes a page fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Address of the page.
@@ -71,7 +71,7 @@ pub struct Fault {
     pub protected: bool,
 }
 
-/// The content of a message.
+/// Holds the content of a message.
 #[derive(Debug)]
 pub enum Notice {
     /// A page is missing, or protected.
@@ -83,7 +83,7 @@ pub enum Notice {
 }
 
 impl Message {
-    /// The fault it reports, if it reports one.
+    /// Returns the fault it reports, if it reports one.
     pub fn fault(&self) -> Option<Fault> {
         let page = !(PAGE as u64 - 1);
         let fault = Fault {
@@ -108,7 +108,7 @@ impl Message {
     }
 }
 
-/// An open userfaultfd.
+/// Holds an open userfaultfd.
 #[derive(Debug)]
 pub struct Uffd {
     fd: OwnedFd,
@@ -149,7 +149,7 @@ impl Uffd {
         Ok(Self { fd, features, kernel_faults, reports: false })
     }
 
-    /// One for a heap: it also reports forks and what the program gives up. `keeps`: it keeps
+    /// Opens one for a heap: it also reports forks and what the program gives up. `keeps`: it keeps
     /// accessed bits, if the kernel can.
     ///
     /// # Errors
@@ -337,7 +337,7 @@ pub fn is_again(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EAGAIN)
 }
 
-/// The features this kernel offers.
+/// Returns the features this kernel offers.
 ///
 /// # Errors
 /// There is no userfaultfd here, or it is not for us.

@@ -15,7 +15,7 @@ pub struct Wake {
 }
 
 impl Wake {
-    /// A new one.
+    /// Creates one.
     pub fn new() -> io::Result<Self> {
         let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
         // SAFETY: takes numbers, returns a new descriptor.
@@ -34,7 +34,7 @@ impl Wake {
         let _ = raw::write(self.fd.as_fd(), &1u64.to_ne_bytes());
     }
 
-    /// As [`Self::ring`]; somebody waits for what the sleeper does.
+    /// Rings as [`Self::ring`] does; somebody waits for what the sleeper does.
     pub fn summon(&self) {
         self.ring();
         idle::hurry();
@@ -63,7 +63,7 @@ pub fn sleep<const N: usize>(on: [BorrowedFd<'_>; N], at_most: Option<Duration>)
     polled.map(|polled| polled.revents != 0)
 }
 
-/// As [`sleep`], on any number of descriptors.
+/// Sleeps as [`sleep`] does, on any number of descriptors.
 pub fn sleep_any<'a>(on: impl Iterator<Item = BorrowedFd<'a>>, at_most: Option<Duration>) {
     sleep_on(&mut on.map(polled).collect::<Vec<_>>(), at_most);
 }

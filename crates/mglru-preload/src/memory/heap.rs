@@ -24,13 +24,13 @@ static LEN: AtomicUsize = AtomicUsize::new(0);
 /// It is never shorter, bytes.
 const LEAST: usize = 16 << 20;
 
-/// Is this a block of the pager's heap?
+/// Tells whether this is a block of the pager's heap.
 pub fn is_reserved(block: *const u8) -> bool {
     let start = START.load(Ordering::Acquire);
     start != 0 && (start..start + LEN.load(Ordering::Acquire)).contains(&(block as usize))
 }
 
-/// Blocks of memory, one caller at a time.
+/// Allocates blocks of memory, for one caller at a time.
 pub struct Heap<S> {
     locked: AtomicBool,
     blocks: UnsafeCell<Dlmalloc<S>>,
@@ -91,7 +91,7 @@ pub fn map(size: usize, prot: libc::c_int) -> Option<*mut u8> {
     Some(start)
 }
 
-/// Memory straight from the kernel.
+/// Takes memory straight from the kernel.
 pub struct Kernel;
 
 // SAFETY: every region is a new private mapping of the length it says.
@@ -130,7 +130,7 @@ unsafe impl Allocator for Kernel {
     }
 }
 
-/// Memory of the reserved range, in the order of its addresses; it is never given back.
+/// Takes memory of the reserved range, in the order of its addresses; it is never given back.
 pub struct Reserve;
 
 impl Reserve {

@@ -10,7 +10,7 @@ use super::smaps::{self, Area};
 /// Processes below this one at most.
 const MOST: usize = 1024;
 
-/// Some processes.
+/// Lists processes.
 pub struct Pids {
     all: [u32; MOST],
     len: usize,
@@ -53,7 +53,7 @@ impl Pids {
     }
 }
 
-/// Has this process any child?
+/// Tells whether this process has any child.
 pub fn any() -> bool {
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
     let none = std::ptr::null_mut::<libc::siginfo_t>();
@@ -62,7 +62,7 @@ pub fn any() -> bool {
     done == 0
 }
 
-/// Has a process a pager, which speaks for it?
+/// Tells whether a process has a pager, which reports for it.
 pub fn is_managed(pid: u32) -> bool {
     let mut found = false;
     proc::numbers(&Path::new(format_args!("/proc/{pid}/task")), |task| {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::reason::{ALL, REASONS, Reason};
 
-/// Bytes by reason, at one moment.
+/// Counts bytes by reason, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures([u64; REASONS]);
 
@@ -31,7 +31,7 @@ impl Figures {
         self.add(other, left);
     }
 
-    /// Bytes of one reason.
+    /// Returns the bytes of one reason.
     pub fn of(&self, reason: Reason) -> u64 {
         self.0[reason as usize]
     }

@@ -162,7 +162,7 @@ pub fn is_library(area: &Area) -> bool {
     named || area.file.1 != 0 && area.range().contains(&here)
 }
 
-/// Is its file memory itself?
+/// Tells whether the file of an area is memory itself.
 pub fn is_memory(area: &Area) -> bool {
     const STARTS: [&[u8]; 5] =
         [b"/memfd:", b"/dev/shm/", b"/dev/zero", b"/SYSV", b"/anon_hugepage"];

@@ -50,13 +50,13 @@ pub fn at_end(out: &mut impl Write, peak: &Figures, least: u64) -> fmt::Result {
     if some || files { writeln!(out) } else { Ok(()) }
 }
 
-/// The line of `--strict`.
+/// Writes the line of `--strict`.
 pub fn strict(out: &mut impl Write, now: &Figures) -> fmt::Result {
     let (all, reasons) = (Mib(now.total()), Reasons(now));
     writeln!(out, "mglru exec: --strict: {all} are outside of the budget: {reasons}")
 }
 
-/// The text of `memory.unmanaged`.
+/// Returns the text of `memory.unmanaged`.
 pub fn file(now: &Figures, peak: &Figures) -> String {
     let reason = |reason: Reason| {
         let key = reason.name().replace(' ', "_");
@@ -66,7 +66,7 @@ pub fn file(now: &Figures, peak: &Figures) -> String {
     ALL.into_iter().map(reason).fold(head, |text, line| text + &line)
 }
 
-/// A line in place: malloc may be the program's, and under way.
+/// Holds a line in place: malloc may be the program's, and under way.
 pub struct Line {
     bytes: [u8; 512],
     len: usize,

@@ -10,7 +10,7 @@ use libc::{c_int, c_long};
 const LINE: usize = 512;
 const CHUNK: usize = 2048;
 
-/// A path, made in place.
+/// Holds a path, made in place.
 pub struct Path {
     bytes: [u8; 64],
     len: usize,
@@ -109,7 +109,7 @@ pub fn words(path: &Path, mut each: impl FnMut(&[u8])) {
     );
 }
 
-/// The first bytes of a file; empty if it cannot be read.
+/// Reads the first bytes of a file; empty if it cannot be read.
 pub fn head<'a>(path: &Path, buffer: &'a mut [u8]) -> &'a [u8] {
     let n = Open::new(path, 0).map_or(0, |file| file.fill(libc::SYS_read, buffer));
     &buffer[..n]

@@ -131,12 +131,12 @@ impl Ranges {
         })
     }
 
-    /// Is there any mapping with this reason?
+    /// Tells whether any mapping has this reason.
     pub fn has(&self, reason: Reason) -> bool {
         self.used().iter().any(|slot| slot.range().end > BUSY && slot.reason() == reason)
     }
 
-    /// Some had no room. That many there are of short ones alone.
+    /// Tells whether some ranges had no room. That many there are of short ones alone.
     pub fn overflowed(&self) -> bool {
         self.overflowed.load(Ordering::Relaxed)
     }

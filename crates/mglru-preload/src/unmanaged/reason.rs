@@ -43,7 +43,7 @@ pub enum Reason {
 /// How many reasons there are, [`Reason::Own`] not counted.
 pub const REASONS: usize = Reason::Own as usize;
 
-/// All of them, in the order of their numbers.
+/// Lists all reasons, in the order of their numbers.
 pub const ALL: [Reason; REASONS] = [
     Reason::Hint,
     Reason::Brk,

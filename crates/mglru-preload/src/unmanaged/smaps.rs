@@ -7,7 +7,7 @@ use super::proc::{self, Path};
 /// Names of mappings are kept up to this length, bytes.
 const NAME: usize = 96;
 
-/// One mapping.
+/// Describes one mapping.
 #[derive(Clone, Copy)]
 pub struct Area {
     pub start: usize,
@@ -53,7 +53,7 @@ impl Area {
         grows_down: false,
     };
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end
     }

@@ -69,7 +69,7 @@ fn end(found: Option<Figures>) {
     unsafe { libc::syscall(libc::SYS_exit_group, STATUS) };
 }
 
-/// The watcher's part in it.
+/// Holds the watcher's state for `--strict`.
 pub struct Watch {
     others: Option<UnixDatagram>,
     ended: bool,

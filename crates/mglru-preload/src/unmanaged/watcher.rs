@@ -70,8 +70,8 @@ fn is_apart() -> bool {
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, flags) == 0 }
 }
 
-/// Has everything looked at now; `exactly`: also if it is too little to be said. Without the thread
-/// the caller looks.
+/// Makes the watcher look at everything now; `exactly`: also if it is too little to be said.
+/// Without the thread the caller looks.
 pub fn ask(ranges: &Ranges, exactly: bool) {
     if !RUNS.load(Ordering::Acquire) {
         return look_here(ranges);

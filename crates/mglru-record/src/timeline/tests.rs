@@ -83,6 +83,28 @@ fn a_new_program_has_no_mappings_and_keeps_its_process() {
 }
 
 #[test]
+fn damaged_messages_are_refused_or_read_as_something_else() {
+    let map = [1, payload(MAP, 6), 0x1000, 0x3000, 8, 9, 0x2000, 1];
+    let name = [1, 17 << 8 | u64::from(NAME), 8, 9, u64::from(b'f')];
+    let read = [2, payload(READ, 4), 8, 9, 4000, 200];
+    let entries: [&[u64]; 6] =
+        [&map, &name, &read, &access(3, 2, STORE), &[4, payload(FORK, 0)], &[5, payload(EXIT, 0)]];
+    let words = [&[MAGIC, 70, 1, 0], entries.concat().as_slice()].concat();
+    let whole: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let (mut random, mut refused) = (1_u64, 0);
+    for _ in 0..5000 {
+        let mut bytes = whole.clone();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let at = (random >> 33) as usize % bytes.len();
+        bytes[at] ^= (random >> 25) as u8 | 1;
+        let mut timeline = Timeline::new(16);
+        let read = Message::read(&bytes).map(|message| timeline.take(&message));
+        refused += u32::from(!matches!(read, Some(Ok(_))));
+    }
+    assert!(refused > 500, "{refused}");
+}
+
+#[test]
 fn times_are_those_of_windows() {
     let mut sender = Sender { timeline: Timeline::new(16) };
     let events = sender.send(70, 1, 0, &[&access(65_535, 1, LOAD), &access(200_000, 2, LOAD)]);

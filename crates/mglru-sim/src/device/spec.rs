@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::Io;
 use crate::spec::{PAGE_SIZE, SpecError, contradiction, in_range};
 
-/// Names of the presets.
+/// Lists the names of the presets.
 pub const PRESETS: [&str; 6] = ["nvme", "ssd-net", "hdd", "ufs", "ram", "delay"];
 
 /// Longest time a request may be given, ns: an hour.
@@ -20,7 +20,7 @@ const LONGEST: u64 = 3_600_000_000_000;
 const MB: u64 = 1_000_000;
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-/// Every number of a device.
+/// Holds every parameter of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceSpec {
     /// Requests served at the same time; 0: any number.
@@ -54,7 +54,7 @@ impl Default for DeviceSpec {
 }
 
 impl DeviceSpec {
-    /// A server's flash drive.
+    /// Describes a server's flash drive.
     pub fn nvme() -> Self {
         Self {
             channels: 32,
@@ -71,7 +71,7 @@ impl DeviceSpec {
         }
     }
 
-    /// A preset by its name.
+    /// Returns a preset by its name.
     pub fn preset(name: &str) -> Option<Self> {
         let base = Self { queue_depth: 128, ..Self::nvme() };
         Some(match name {

@@ -11,7 +11,7 @@ const SAMPLE: Nanos = 200_000_000;
 const MEMORY: Nanos = 3_000_000_000;
 const SECOND: u128 = 1_000_000_000;
 
-/// Estimate of the write-out bandwidth.
+/// Estimates the write-out bandwidth.
 #[derive(Clone, Debug)]
 pub struct Bandwidth {
     pages_per_s: u64,
@@ -28,12 +28,12 @@ impl Default for Bandwidth {
 }
 
 impl Bandwidth {
-    /// The estimate, pages per second; at least 1.
+    /// Returns the estimate, pages per second; at least 1.
     pub fn pages_per_s(&self) -> u64 {
         self.pages_per_s
     }
 
-    /// Pages under writeback.
+    /// Counts the pages under writeback.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }

@@ -18,7 +18,7 @@ struct DirtyFile {
     cursor: u64,
 }
 
-/// The dirty pages of all files.
+/// Holds the dirty pages of all files.
 #[derive(Clone, Debug, Default)]
 pub struct DirtyFiles {
     files: Vec<DirtyFile>,
@@ -28,7 +28,7 @@ pub struct DirtyFiles {
 }
 
 impl DirtyFiles {
-    /// All files clean.
+    /// Creates the set with all files clean.
     pub fn new() -> Self {
         Self::default()
     }
@@ -75,22 +75,22 @@ impl DirtyFiles {
         gone
     }
 
-    /// Is the page dirty?
+    /// Tells whether the page is dirty.
     pub fn is_dirty(&self, file: FileId, page: u64) -> bool {
         self.pages(file).is_some_and(|pages| pages.contains(page))
     }
 
-    /// Dirty pages of a file.
+    /// Counts the dirty pages of a file.
     pub fn count(&self, file: FileId) -> u64 {
         self.pages(file).map_or(0, BitTree::count)
     }
 
-    /// Dirty pages of all files.
+    /// Counts the dirty pages of all files.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The first run of dirty pages at or after `from`: (page, pages), at most `max` long.
+    /// Finds the first run of dirty pages at or after `from`: (page, pages), at most `max` long.
     pub fn next_run(&self, file: FileId, from: u64, max: u64) -> Option<(u64, u64)> {
         self.pages(file)?.next_run(from, max)
     }
@@ -106,7 +106,7 @@ impl DirtyFiles {
         std::iter::from_fn(next).collect()
     }
 
-    /// Files with dirty pages since `before` or earlier, oldest first; of one owner, or of all.
+    /// Lists files that are dirty since `before` or earlier, oldest first; of one owner or of all.
     pub fn dirtied_by(
         &self,
         before: Nanos,
@@ -145,7 +145,7 @@ impl DirtyFiles {
     }
 }
 
-/// One look at every dirty page of a file. Pages dirtied past the last one that was dirty at the
+/// Scans every dirty page of a file once. Pages dirtied past the last one that was dirty at the
 /// start are not looked at, so it ends however fast others write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileScan {
@@ -157,7 +157,7 @@ pub struct FileScan {
 }
 
 impl FileScan {
-    /// From the first page on: what fsync writes.
+    /// Creates a scan that starts at the first page, as fsync needs it.
     pub fn whole(files: &DirtyFiles, file: FileId) -> Self {
         Self::from_page(files, file, 0)
     }
@@ -169,7 +169,7 @@ impl FileScan {
         Self { file, at: page, end, wrap: page.min(end) }
     }
 
-    /// The next run of dirty pages: (page, pages), at most `max` long.
+    /// Returns the next run of dirty pages: (page, pages), at most `max` long.
     pub fn next(&mut self, files: &DirtyFiles, max: u64) -> Option<(u64, u64)> {
         loop {
             let run = files.next_run(self.file, self.at, max);
@@ -185,7 +185,7 @@ impl FileScan {
         }
     }
 
-    /// Which file.
+    /// Returns the file that is scanned.
     pub fn file(&self) -> FileId {
         self.file
     }

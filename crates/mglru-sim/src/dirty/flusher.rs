@@ -35,7 +35,7 @@ pub enum Reason {
     Periodic,
 }
 
-/// Dirty pages in a row, to be written.
+/// Describes dirty pages in a row, to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Which file.
@@ -48,7 +48,7 @@ pub struct Run {
     pub reason: Reason,
 }
 
-/// A flusher thread, of one owner's files or of all.
+/// Holds the state of a flusher thread, of one owner's files or of all.
 #[derive(Clone, Debug)]
 pub struct Flusher {
     owner: Option<MemcgId>,
@@ -82,7 +82,7 @@ struct Visit {
 }
 
 impl Flusher {
-    /// An idle flusher of one owner's files, or of all.
+    /// Creates an idle flusher of one owner's files, or of all.
     pub fn new(spec: &DirtySpec, owner: Option<MemcgId>) -> Self {
         let interval = spec.wake_ms * 1_000_000;
         Self {
@@ -97,7 +97,7 @@ impl Flusher {
         }
     }
 
-    /// Whose files; `None`: all.
+    /// Returns the owner of the files that it writes; `None`: all files.
     pub fn owner(&self) -> Option<MemcgId> {
         self.owner
     }
@@ -116,7 +116,7 @@ impl Flusher {
         self.next_tick
     }
 
-    /// The periodic wake-up.
+    /// Handles the periodic wake-up.
     pub fn tick(&mut self, now: Nanos) {
         self.next_tick = now + self.interval;
         self.wake(Reason::Periodic);

@@ -6,7 +6,7 @@ use mglru::types::Nanos;
 
 use super::Thresholds;
 
-/// Longest pause.
+/// Bounds the length of a pause.
 pub const MAX_PAUSE: Nanos = 200_000_000;
 /// A shorter pause is not taken but owed.
 const MIN_PAUSE: Nanos = 1_000_000;
@@ -23,7 +23,7 @@ pub enum Pause {
     Hold(Nanos),
 }
 
-/// The clock of a domain.
+/// Holds the clock of a domain.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     free_at: Nanos,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{SpecError, contradiction, in_range};
 
-/// Dirty limits and the flusher's times.
+/// Sets the dirty limits and the flusher's times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirtySpec {
@@ -41,7 +41,7 @@ impl Default for DirtySpec {
 }
 
 impl DirtySpec {
-    /// Longest request of the flusher, pages.
+    /// Returns the length of the flusher's longest request, pages.
     pub fn request_pages(&self) -> u64 {
         u64::from(self.request_kb / 4).max(1)
     }

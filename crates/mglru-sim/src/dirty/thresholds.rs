@@ -2,7 +2,7 @@
 
 use super::DirtySpec;
 
-/// Limits of a domain (the machine, or a group), pages. Dirty pages alone count against
+/// Holds the limits of a domain (the machine, or a group), pages. Dirty pages alone count against
 /// `background`; with those under writeback they count against `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
@@ -27,8 +27,8 @@ impl Thresholds {
     }
 }
 
-/// Memory available to a group's page cache, pages: what it has cached, and what it may still be
-/// charged (`headroom`) as far as the rest of the machine has clean pages to give.
+/// Returns the memory available to a group's page cache, pages: what it has cached, and what it may
+/// still be charged (`headroom`) as far as the rest of the machine has clean pages to give.
 pub fn group_available(
     file: u64,
     dirty: u64,

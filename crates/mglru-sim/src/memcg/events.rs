@@ -1,6 +1,6 @@
 //! Counts events of a group as `memory.events` and `memory.events.local` do.
 
-/// Something that happens to a group.
+/// Names an event that happens to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Reclaimed although below `memory.low`.
@@ -15,7 +15,7 @@ pub enum Event {
     OomKill,
 }
 
-/// How often each event happened.
+/// Counts how often each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
     /// [`Event::Low`]
@@ -31,7 +31,7 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
-    /// Names and values, as `memory.events` lists them.
+    /// Lists names and values, as `memory.events` does.
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
             ("low", self.low),
@@ -53,7 +53,7 @@ impl EventCounts {
     }
 }
 
-/// Events of a group.
+/// Counts the events of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     /// Its own (`memory.events.local`).

@@ -22,10 +22,10 @@ use super::{
 pub use self::defer::Defer;
 pub use self::suitable::{Fit, fragmentation_index, suitable};
 
-/// Pages taken off and moved in one step.
+/// Bounds the pages taken off and moved in one step.
 pub const CLUSTER: usize = 32;
 
-/// How hard a run tries.
+/// Says how hard a run tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Only pageblocks for movable memory; pages that are not ready are left.
@@ -34,7 +34,7 @@ pub enum Mode {
     SyncLight,
 }
 
-/// How a run ended.
+/// Says how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The scanners met: nothing more can be gained.
@@ -94,7 +94,7 @@ pub struct Memory {
     pub tally: Tally,
 }
 
-/// A run.
+/// Holds the state of a run.
 #[derive(Clone, Debug)]
 pub struct Compaction {
     /// The block that is wanted; `None`: the whole zone, for its own sake.
@@ -112,7 +112,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// A run for a block, or over the whole zone.
+    /// Creates a run for a block, or over the whole zone.
     pub fn new(
         zone: &Zone,
         memory: &Memory,
@@ -133,7 +133,7 @@ impl Compaction {
         Self { wanted, mode, cpu, migrate_pfn, free_pfn, whole, targets: Vec::new() }
     }
 
-    /// Where the scanners stand.
+    /// Returns the positions of the migrate and the free scanner.
     pub fn scanners(&self) -> (Pfn, Pfn) {
         (self.migrate_pfn, self.free_pfn)
     }

@@ -9,7 +9,7 @@ use super::{Era, MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 /// From this order on a block is worth taking with its neighbours: half the pageblock's order.
 const STEAL_ORDER: u8 = PAGEBLOCK_ORDER / 2;
 
-/// Types asked in turn.
+/// Lists the types that are asked in turn.
 pub fn donors(wanted: MigrateType) -> &'static [MigrateType] {
     use MigrateType::{HighAtomic, Movable, Reclaimable, Reserve, Unmovable};
     match wanted {
@@ -34,8 +34,8 @@ pub fn takes_pageblock(era: Era, order: u8, wanted: MigrateType) -> bool {
     order >= STEAL_ORDER || spoils
 }
 
-/// Is so much of a pageblock its own now that it changes its type? `alike`: pages in use that are
-/// of the new type's kind, which only the modern era counts.
+/// Tells whether so much of a pageblock is the request's own now that it changes its type. `alike`:
+/// pages in use that are of the new type's kind, which only the modern era counts.
 pub fn retags(era: Era, free: u32, alike: u32) -> bool {
     let own = match era {
         Era::Lumpy => free,

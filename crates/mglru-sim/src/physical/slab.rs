@@ -3,7 +3,7 @@
 
 use super::Pfn;
 
-/// One page of objects, by number.
+/// Names one page of objects, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlabPage(u32);
 
@@ -13,7 +13,7 @@ struct Page {
     used: u16,
 }
 
-/// A cache of objects of one size.
+/// Holds a cache of objects of one size.
 #[derive(Clone, Debug)]
 pub struct SlabCache {
     per_page: u16,
@@ -25,7 +25,7 @@ pub struct SlabCache {
 }
 
 impl SlabCache {
-    /// An empty cache with so many objects to a page.
+    /// Creates an empty cache with so many objects to a page.
     pub fn new(per_page: u16) -> Self {
         let (pages, partial, free) = (Vec::new(), Vec::new(), Vec::new());
         Self { per_page, pages, partial, free, objects: 0 }
@@ -41,7 +41,7 @@ impl SlabCache {
         (self.pages.len() - self.free.len()) as u64
     }
 
-    /// A new object; `new_page` is asked for a page when none has room.
+    /// Allocates a new object; `new_page` is asked for a page when none has room.
     pub fn alloc(&mut self, new_page: impl FnOnce() -> Option<Pfn>) -> Option<SlabPage> {
         let at = match self.partial.last() {
             Some(&at) => at,

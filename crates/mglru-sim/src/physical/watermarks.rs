@@ -15,7 +15,7 @@ const THP_SHARE: u64 = 20;
 /// A steal may raise the modern high watermark to this many per cent of itself.
 const BOOST_PERCENT: u64 = 150;
 
-/// The three marks.
+/// Holds the three watermarks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watermarks {
     /// Below this only reclaimers may allocate.
@@ -27,7 +27,7 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// The marks of a zone of `managed` pages above a minimum.
+    /// Returns the marks of a zone of `managed` pages above a minimum.
     pub fn above(era: Era, min: u64, managed: u64) -> Self {
         let step = match era {
             Era::Lumpy => min / 4,
@@ -42,7 +42,7 @@ impl Watermarks {
     }
 }
 
-/// The minimum by the size of memory; one zone has all of it.
+/// Returns the minimum by the size of memory; one zone has all of it.
 pub fn min_free(managed: u64, huge_pages: bool) -> u64 {
     let by_size = (16 * managed * KIB).isqrt().clamp(MIN_FREE_KIB.0, MIN_FREE_KIB.1) / KIB;
     let wanted = THP_BLOCKS * u64::from(PAGEBLOCK_PAGES);

@@ -29,7 +29,7 @@ pub enum Use {
     Held,
 }
 
-/// The state of a frame.
+/// Describes the state of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// The first frame of a free block.
@@ -65,7 +65,7 @@ impl Request {
     }
 }
 
-/// A zone.
+/// Holds the frames, free lists and watermarks of a zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
     era: Era,
@@ -83,7 +83,7 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// A zone of `pages` free pages, a multiple of a pageblock, all of them movable but the
+    /// Creates a zone of `pages` free pages, a multiple of a pageblock, all of them movable but the
     /// reserve. `min`: the minimum watermark, by size when absent.
     pub fn new(era: Era, pages: u32, cpus: usize, min: Option<u64>, huge_pages: bool) -> Self {
         assert!(pages > 0 && pages % PAGEBLOCK_PAGES == 0, "whole pageblocks only");
@@ -117,27 +117,27 @@ impl Zone {
         }
     }
 
-    /// The rules it follows.
+    /// Returns the era whose rules it follows.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    /// Pages of the zone.
+    /// Counts the pages of the zone.
     pub fn managed(&self) -> u64 {
         self.frames.len() as u64
     }
 
-    /// Pages on the free lists; what processors keep is not free.
+    /// Counts the pages on the free lists; those that processors keep are not free.
     pub fn nr_free(&self) -> u64 {
         self.nr_free
     }
 
-    /// Pages that processors keep.
+    /// Counts the pages that processors keep.
     pub fn nr_per_cpu(&self) -> u64 {
         self.per_cpu.iter().map(|list| list.len() as u64).sum()
     }
 
-    /// The watermarks, the high one with its boost.
+    /// Returns the watermarks, the high one with its boost.
     pub fn marks(&self) -> Watermarks {
         Watermarks { high: self.marks.high + self.boost, ..self.marks }
     }
@@ -147,12 +147,12 @@ impl Zone {
         self.boost = 0;
     }
 
-    /// One past the last frame.
+    /// Returns the frame number one past the last frame.
     pub fn end(&self) -> Pfn {
         self.frames.len() as Pfn
     }
 
-    /// A frame's state.
+    /// Returns a frame's state.
     pub fn frame(&self, pfn: Pfn) -> Frame {
         self.frames[pfn as usize]
     }
@@ -178,12 +178,12 @@ impl Zone {
         stock
     }
 
-    /// Free blocks of an order, of every type.
+    /// Counts the free blocks of an order, of every type.
     pub fn free_blocks(&self, order: u8) -> u64 {
         self.lists.of_order(order)
     }
 
-    /// Free blocks of an order on one list.
+    /// Counts the free blocks of an order on one list.
     pub fn free_on(&self, order: u8, list: MigrateType) -> u64 {
         self.lists.on_list(order, list)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Largest folio of a file, as a power of two of pages: a page table of x86.
 const LARGEST: u8 = 9;
 
-/// Names what files lie on.
+/// Names the file system that files lie on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileSystem {
@@ -20,7 +20,7 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// The largest folio under the rules of a kernel, as a power of two of pages.
+    /// Returns the largest folio under the rules of a kernel, as a power of two of pages.
     pub fn largest(self, config: &Config) -> u8 {
         match self {
             Self::Order0 => 0,
@@ -29,7 +29,7 @@ impl FileSystem {
         }
     }
 
-    /// Is every folio one page?
+    /// Tells whether every folio is one page.
     pub fn is_order0(&self) -> bool {
         *self == Self::Order0
     }

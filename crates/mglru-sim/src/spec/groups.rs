@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Size;
 
-/// Limits of a group.
+/// Sets the limits of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct GroupSpec {
@@ -43,7 +43,7 @@ impl Default for GroupSpec {
 }
 
 impl GroupSpec {
-    /// The same limits `ratio` times as large, each to the nearest page.
+    /// Returns the same limits `ratio` times as large, each to the nearest page.
     pub fn scaled(&self, ratio: f64) -> Self {
         Self {
             min: self.min.scaled(ratio),

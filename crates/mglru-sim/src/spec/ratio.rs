@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const EXPECTED: &str = "a ratio from 1 to 100";
 
-/// A ratio of at least 1.
+/// Holds a ratio of at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio(u32);
 
@@ -18,12 +18,12 @@ impl Default for Ratio {
 }
 
 impl Ratio {
-    /// From thousandths; below 1 it is 1.
+    /// Makes a ratio from thousandths; below 1 it is 1.
     pub fn from_thousandths(thousandths: u32) -> Self {
         Self(thousandths.max(1_000))
     }
 
-    /// In thousandths, at least 1000.
+    /// Returns the ratio in thousandths, at least 1000.
     pub fn thousandths(self) -> u32 {
         self.0
     }

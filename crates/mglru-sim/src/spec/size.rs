@@ -11,7 +11,7 @@ use super::PAGE_SIZE;
 
 const EXPECTED: &str = "a size such as 4096, 64MiB, 10GiB or max";
 
-/// Bytes.
+/// Counts bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
@@ -19,7 +19,7 @@ impl Size {
     /// The size that is no limit.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Whole pages; no limit stays `u64::MAX`.
+    /// Returns the size in whole pages; no limit stays `u64::MAX`.
     pub fn pages(self) -> u64 {
         match self {
             Self::MAX => u64::MAX,
@@ -27,7 +27,7 @@ impl Size {
         }
     }
 
-    /// `ratio` times as large, to the nearest page and at least one; 0 and no limit stay.
+    /// Multiplies the size by `ratio`, to the nearest page and at least one; 0 and no limit stay.
     pub fn scaled(self, ratio: f64) -> Self {
         match self {
             Self(0) | Self::MAX => self,

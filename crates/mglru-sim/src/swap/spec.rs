@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::DeviceSpec;
 use crate::spec::{PAGE_SIZE, Ratio, Size};
 
-/// Where swapped pages go.
+/// Says where swapped pages go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SwapKind {
@@ -18,7 +18,7 @@ pub enum SwapKind {
     Device,
 }
 
-/// Swap space.
+/// Describes the swap space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwapSpec {
@@ -47,12 +47,12 @@ impl Default for SwapSpec {
 }
 
 impl SwapSpec {
-    /// zram of a size.
+    /// Describes zram of a size.
     pub fn zram(bytes: u64) -> Self {
         Self { kind: SwapKind::Zram, size: Some(Size(bytes)), ..Self::default() }
     }
 
-    /// A device of a size.
+    /// Describes a swap device of a size.
     pub fn on_device(bytes: u64) -> Self {
         Self { kind: SwapKind::Device, size: Some(Size(bytes)), ..Self::default() }
     }

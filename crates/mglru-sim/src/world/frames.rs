@@ -45,7 +45,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// All of the machine's memory, in one zone.
+    /// Creates all of the machine's memory, in one zone.
     pub fn new(spec: &MachineSpec, contig: Contig, tasks: usize) -> Self {
         let era = if contig.is_lumpy_era() { Era::Lumpy } else { Era::Modern };
         let min = spec.zones.min_free.map(|size| size.pages());
@@ -68,7 +68,7 @@ impl Frames {
         }
     }
 
-    /// The watermark behind a mark.
+    /// Returns the watermark that `mark` names.
     pub fn mark(&self, mark: Mark) -> u64 {
         let marks = self.zone.marks();
         match mark {

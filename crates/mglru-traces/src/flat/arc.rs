@@ -14,7 +14,7 @@ const B2: usize = 3;
 /// Bits after the point of the target.
 const POINT: u32 = 20;
 
-/// ARC, fixed-point target.
+/// Simulates ARC with a fixed-point target.
 pub struct Arc {
     capacity: usize,
     lists: Lists<4>,
@@ -23,7 +23,7 @@ pub struct Arc {
 }
 
 impl Arc {
-    /// An empty cache of `capacity` pages, at least one.
+    /// Creates an empty cache of `capacity` pages, at least one.
     pub fn new(capacity: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         // No trace has more distinct pages, and 2^32 pages in fixed point fit into the target.

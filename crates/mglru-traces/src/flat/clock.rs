@@ -8,7 +8,7 @@ const ABSENT: u8 = 0;
 const RESIDENT: u8 = 1;
 const REFERENCED: u8 = 2;
 
-/// CLOCK, one bit per page.
+/// Simulates CLOCK with one bit per page.
 pub struct Clock {
     capacity: usize,
     state: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// An empty cache of `capacity` pages, at least one.
+    /// Creates an empty cache of `capacity` pages, at least one.
     pub fn new(capacity: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);

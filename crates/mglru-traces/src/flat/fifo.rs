@@ -2,7 +2,7 @@
 
 use super::Cache;
 
-/// First in, first out.
+/// Simulates first in, first out.
 pub struct Fifo {
     capacity: usize,
     resident: Vec<u64>,
@@ -12,7 +12,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty cache of `capacity` pages, at least one.
+    /// Creates an empty cache of `capacity` pages, at least one.
     pub fn new(capacity: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);

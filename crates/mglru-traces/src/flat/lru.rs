@@ -18,7 +18,7 @@ const LOG_PER_PAGE: usize = 4;
 /// Positions are below [`ABSENT`], and the ring holds twice the pages a numbering can have.
 const LOG_MAX: usize = 1 << 31;
 
-/// Least recently used.
+/// Evicts the least recently used page.
 pub struct Lru {
     capacity: usize,
     resident: usize,
@@ -33,7 +33,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// An empty cache of `capacity` pages, at least one.
+    /// Creates an empty cache of `capacity` pages, at least one.
     pub fn new(capacity: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         Lru {

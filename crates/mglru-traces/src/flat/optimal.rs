@@ -23,7 +23,7 @@ pub enum Bypass {
     Allowed,
 }
 
-/// Per request: position of the next request for the same page.
+/// Holds for each request the position of the next request for the same page.
 pub struct NextUses(Vec<u32>);
 
 impl NextUses {

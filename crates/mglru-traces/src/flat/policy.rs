@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::optimal::Bypass;
 use super::{Arc, Cache, Clock, Fifo, Lru, Random, S3Fifo, Sieve};
 
-/// A flat replacement policy.
+/// Names a flat replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Least recently used.
@@ -43,7 +43,7 @@ impl Policy {
         Policy::Random,
     ];
 
-    /// Name in arguments and results.
+    /// Returns the name in arguments and results.
     pub fn name(self) -> &'static str {
         match self {
             Policy::Lru => "lru",
@@ -73,7 +73,7 @@ impl Policy {
         }
     }
 
-    /// How an optimum treats missing pages; nothing for policies that know only the past.
+    /// Tells how an optimum treats missing pages; nothing for policies that know only the past.
     pub fn bypass(self) -> Option<Bypass> {
         match self {
             Policy::Min => Some(Bypass::Forbidden),
@@ -82,8 +82,8 @@ impl Policy {
         }
     }
 
-    /// An empty cache of `capacity` pages (at least one); nothing for the optima. `seed` settles
-    /// the draws of [`Policy::Random`].
+    /// Creates an empty cache of `capacity` pages (at least one); nothing for the optima. `seed`
+    /// settles the draws of [`Policy::Random`].
     pub fn cache(self, capacity: u64, seed: u64) -> Option<Box<dyn Cache>> {
         Some(match self {
             Policy::Lru => Box::new(Lru::new(capacity)),
@@ -122,7 +122,7 @@ pub struct UnknownPolicy {
 }
 
 impl UnknownPolicy {
-    /// An unknown name; `others` are names the caller knows besides the flat policies.
+    /// Reports an unknown name; `others` are names the caller knows besides the flat policies.
     pub fn new(name: &str, others: &[&str]) -> Self {
         let flat = Policy::ALL.iter().map(|policy| policy.name());
         let known: Vec<&str> = flat.chain(others.iter().copied()).collect();

@@ -11,7 +11,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// An empty cache of `capacity` pages, at least one; `seed` settles all draws.
+    /// Creates an empty cache of `capacity` pages, at least one; `seed` settles all draws.
     pub fn new(capacity: u64, seed: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);

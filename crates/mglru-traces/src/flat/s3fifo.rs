@@ -17,7 +17,7 @@ const COUNT_MAX: u8 = 3;
 /// The small queue is 1/10 of the cache.
 const SMALL_SHARE: usize = 10;
 
-/// S3-FIFO, variant of the SOSP 23 paper.
+/// Simulates S3-FIFO, the variant of the SOSP 23 paper.
 pub struct S3Fifo {
     capacity: usize,
     small_target: usize,
@@ -27,7 +27,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// An empty cache of `capacity` pages, at least one.
+    /// Creates an empty cache of `capacity` pages, at least one.
     pub fn new(capacity: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);

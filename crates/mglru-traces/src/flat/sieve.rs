@@ -14,7 +14,7 @@ const HOLE: u32 = u32::MAX;
 /// Entries of the shortest queue.
 const QUEUE_MIN: usize = 64;
 
-/// SIEVE.
+/// Simulates SIEVE.
 pub struct Sieve {
     capacity: usize,
     resident: usize,
@@ -25,7 +25,7 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// An empty cache of `capacity` pages, at least one.
+    /// Creates an empty cache of `capacity` pages, at least one.
     pub fn new(capacity: u64) -> Self {
         assert!(capacity > 0, "a cache has at least one page");
         Sieve {

@@ -10,7 +10,7 @@ use super::{Cache, Policy};
 /// Requests of a block: large enough that handing it over costs nothing.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// One cache to be simulated.
+/// Describes one cache to be simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Policy.

@@ -8,7 +8,7 @@ use mglru_sim::spec::{PAGE_SIZE, Size};
 /// Decimals a percentage may have.
 const DECIMALS_MAX: usize = 6;
 
-/// The size of a cache.
+/// Gives the size of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capacity {
     /// Pages, at least one.
@@ -20,7 +20,7 @@ pub enum Capacity {
 /// A hundred percent.
 const WHOLE: u64 = 100 * 10u64.pow(DECIMALS_MAX as u32);
 
-/// Not the size of a cache.
+/// Reports a text that is not the size of a cache.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("size \"{text}\": expected {expected}")]
 pub struct BadCapacity {
@@ -41,8 +41,8 @@ impl Capacity {
         matches!(self, Capacity::Share(_))
     }
 
-    /// Pages for a trace of `unique` distinct ones: shares are rounded to the nearest page (halves
-    /// up) and are at least one.
+    /// Returns the pages for a trace of `unique` distinct ones: shares are rounded to the nearest
+    /// page (halves up) and are at least one.
     pub fn pages(&self, unique: u32) -> u64 {
         match *self {
             Capacity::Pages(pages) => pages,

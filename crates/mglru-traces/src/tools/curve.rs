@@ -36,7 +36,7 @@ pub struct Curve {
     pub others: Vec<ReplayResult>,
 }
 
-/// LRU at one size.
+/// Holds the miss ratio of LRU at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Size of the cache in pages.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::error::{WorkloadError, in_range};
 
-/// A phone and its use.
+/// Describes a phone and its use.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AndroidParams {
@@ -98,7 +98,7 @@ impl Default for AndroidParams {
 }
 
 impl AndroidParams {
-    /// The same apps and rounds on a smaller phone that is as much faster, so that rates stay.
+    /// Returns the same apps and rounds on a smaller phone, as much faster, so that rates stay.
     pub fn scaled(&self, scale: f64) -> Self {
         let pages = |n: u32| (f64::from(n) * scale).round() as u32;
         let time = |ns: u64| (ns as f64 * scale).round() as u64;
@@ -132,7 +132,7 @@ impl AndroidParams {
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         const MOST_PAGES: u32 = 1 << 22;
         in_range("android.apps", self.apps, 1, 1024)?;

@@ -1,6 +1,6 @@
 //! One line of a job: a verb, bare words and `key=value` pairs; and what can be wrong with it.
 
-/// A line of a job that cannot be understood.
+/// Describes a line of a job that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {key}: {reason}")]
 pub struct JobError {

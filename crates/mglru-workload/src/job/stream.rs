@@ -4,7 +4,7 @@
 use crate::rng::Rng;
 use crate::sampler::{Sampler, is_write};
 
-/// How a stream chooses pages.
+/// Tells how a stream chooses pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Uniformly.
@@ -23,7 +23,7 @@ pub enum Pattern {
     },
 }
 
-/// A stream as the job's text gives it.
+/// Describes a stream as the job's text gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSpec {
     /// The task that draws from it.
@@ -40,7 +40,7 @@ pub struct StreamSpec {
     pub write_per_mille: u64,
 }
 
-/// One access.
+/// Describes one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
     /// Region of the job.

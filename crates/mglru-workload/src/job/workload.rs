@@ -12,7 +12,7 @@ use crate::zipf_table::ZipfTable;
 /// The mix selector of step `k` is lane `SELECTOR_LANE + k` of the job's seed.
 const SELECTOR_LANE: u64 = 0x10000;
 
-/// A job as a workload.
+/// Runs a job as a workload.
 #[derive(Debug)]
 pub struct JobWorkload {
     job: Job,
@@ -108,12 +108,12 @@ impl JobWorkload {
         }
     }
 
-    /// The job that is run.
+    /// Returns the job that is run.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Where the accesses to each region of the job go.
+    /// Returns the places where the accesses to each region of the job go.
     pub fn places(&self) -> &[Place] {
         &self.places
     }

@@ -21,7 +21,7 @@ const ENTRIES_PER_PAGE: usize = 16;
 /// Distinct pages a numbering can hold: links and marks of caches need values of their own.
 const PAGES_MAX: u32 = 1 << 30;
 
-/// The map from a trace's page numbers to dense ones.
+/// Maps a trace's page numbers to dense ones.
 #[derive(Default)]
 pub struct Numbering {
     /// Per 1024 page numbers: index of their chunk, plus 1; 0 for none.
@@ -32,22 +32,22 @@ pub struct Numbering {
     unique: u32,
 }
 
-/// More than 2^30 distinct pages.
+/// Says that a trace has more than 2^30 distinct pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyPages;
 
 impl Numbering {
-    /// No page is numbered yet.
+    /// Creates a map in which no page is numbered yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Distinct pages so far.
+    /// Counts the distinct pages so far.
     pub fn unique(&self) -> u32 {
         self.unique
     }
 
-    /// The dense number of a page, a new one if it is seen for the first time.
+    /// Returns the dense number of a page, a new one if it is seen for the first time.
     ///
     /// # Errors
     /// There are 2^30 distinct pages already.
@@ -137,7 +137,7 @@ impl Numbering {
     }
 }
 
-/// A trace as a stream of dense page numbers.
+/// Reads a trace as a stream of dense page numbers.
 pub struct DenseReader {
     reader: TraceReader,
     numbering: Numbering,
@@ -150,7 +150,7 @@ impl DenseReader {
         DenseReader { reader, numbering: Numbering::new(), block: Vec::new() }
     }
 
-    /// Distinct pages so far.
+    /// Counts the distinct pages so far.
     pub fn unique(&self) -> u32 {
         self.numbering.unique()
     }
@@ -212,7 +212,7 @@ impl Summary {
     }
 }
 
-/// A whole trace in memory, for algorithms that need the future.
+/// Holds a whole trace in memory, for algorithms that need the future.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dense {
     /// Dense page number of each request.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::format::{Format, Guess};
 use super::line_ends::first_line;
 
-/// Why a trace could not be read.
+/// Tells why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened.

@@ -24,7 +24,7 @@ use super::csv::LCS_HEADER;
 use super::cursor::Cursor;
 use super::line_ends::{is_silent, lines};
 
-/// A trace format.
+/// Names a trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Block numbers as in the LIRS authors' traces.
@@ -87,7 +87,7 @@ const SUFFIXES: [(&str, Format); 6] = [
 ];
 
 impl Format {
-    /// The names users may give, one per format.
+    /// Lists the names users may give, one per format.
     pub fn known() -> String {
         let names: Vec<&str> = NAMES[..FORMATS].iter().map(|&(name, _)| name).collect();
         names.join(", ")
@@ -118,7 +118,7 @@ impl Format {
     }
 }
 
-/// A format that nobody named.
+/// Holds a format that nobody named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guess {
     pub(super) format: Format,
@@ -156,7 +156,7 @@ impl FromStr for Format {
 #[error("unknown trace format \"{0}\" (known: {known})", known = Format::known())]
 pub struct UnknownFormatName(pub String);
 
-/// Name of a trace without folder, compression suffix and format suffix: `arc_P12`.
+/// Returns the name of a trace without folder, compression suffix and format suffix: `arc_P12`.
 pub fn trace_name(path: &Path) -> String {
     let inner = bare_name(path);
     inner.file_stem().unwrap_or(inner.as_os_str()).to_string_lossy().into_owned()

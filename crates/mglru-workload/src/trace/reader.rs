@@ -23,7 +23,7 @@ const ORACLE_BYTES: usize = 24;
 /// Place of the object's id in a record of `oracle-general`.
 const ORACLE_ID: std::ops::Range<usize> = 4..12;
 
-/// A trace that is being read.
+/// Reads a trace.
 pub struct TraceReader {
     input: Input,
     format: Format,
@@ -134,12 +134,12 @@ impl TraceReader {
         self.explained(TraceError::empty(self.input.path()))
     }
 
-    /// The trace's format.
+    /// Returns the trace's format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The trace's file.
+    /// Returns the path of the trace's file.
     pub fn path(&self) -> &Path {
         self.input.path()
     }

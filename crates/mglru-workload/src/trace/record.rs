@@ -1,14 +1,14 @@
 //! Defines the content of a trace: a request for a page, and the run of consecutive requests that
 //! one record may stand for.
 
-/// Log2 of the bytes in a page.
+/// Gives log2 of the bytes in a page.
 pub const PAGE_SHIFT: u32 = 12;
 /// Log2 of the bytes in a disk sector, the block of `lbn` columns and of the ARC traces.
 pub(super) const SECTOR_SHIFT: u32 = 9;
 /// Requests that one record may stand for: 64 GiB of pages. A larger length is no length.
 pub(super) const RUN_MAX: u64 = 1 << 24;
 
-/// One request for one page (or block, or key: the unit of the trace).
+/// Describes one request for one page (or block, or key: the unit of the trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Page number in the trace's own numbering.
@@ -17,7 +17,7 @@ pub struct Request {
     pub write: bool,
 }
 
-/// How records become requests.
+/// Tells how records become requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
     /// As the cache literature counts: one request per record keyed on its block (`lbn`), one per

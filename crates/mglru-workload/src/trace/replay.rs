@@ -18,7 +18,7 @@ use crate::string_hash::{StringHash, access};
 const PAGE_BYTES: u32 = 1 << PAGE_SHIFT;
 const CLASSES: [&str; 2] = ["read", "write"];
 
-/// How the task reaches its pages.
+/// Tells how the task reaches its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Access {
     /// One page at a time through a file descriptor.
@@ -28,7 +28,7 @@ pub enum Access {
     Mmap,
 }
 
-/// A trace and how to replay it.
+/// Describes a trace and how to replay it.
 #[derive(Clone, Debug)]
 pub struct TraceSpec {
     /// The trace.
@@ -46,7 +46,7 @@ pub struct TraceSpec {
     pub group: String,
 }
 
-/// A [`Workload`] that replays a trace.
+/// Replays a trace as a [`Workload`].
 pub struct TraceWorkload {
     spec: TraceSpec,
     summary: Summary,
@@ -99,7 +99,7 @@ impl TraceWorkload {
         self.summary
     }
 
-    /// Why the trace ended early, if it did: the file changed after it was opened. The runner
+    /// Tells why the trace ended early, if it did: the file changed after it was opened. The runner
     /// must look at it when the run is over and discard the run.
     pub fn failure(&self) -> Option<&TraceError> {
         self.failure.as_ref()

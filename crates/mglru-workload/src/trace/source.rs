@@ -12,7 +12,7 @@ use super::format::Format;
 use super::reader::TraceReader;
 use super::record::View;
 
-/// A trace that can be read more than once, be it a file or a pipe.
+/// Holds a trace that can be read more than once, be it a file or a pipe.
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     path: PathBuf,
@@ -33,7 +33,7 @@ impl TraceFile {
         Ok(TraceFile { path, file: Arc::new(file) })
     }
 
-    /// The path it was opened by.
+    /// Returns the path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }

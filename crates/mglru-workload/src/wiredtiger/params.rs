@@ -10,7 +10,7 @@ use super::{BLOCK_PAGES, DOCUMENTS_PER_BLOCK, INDEX_FRAME_PAGES};
 const GIB: f64 = (1u64 << 30) as f64;
 const PAGE_BYTES: u64 = 4096;
 
-/// A mongod with its cache, data and clients. Counts, unless the name says otherwise.
+/// Describes a mongod with its cache, data and clients. Counts, unless the name says otherwise.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WiredTigerParams {
@@ -97,7 +97,7 @@ impl Default for WiredTigerParams {
 }
 
 impl WiredTigerParams {
-    /// The published set-up times `scale`, such as 1/64.
+    /// Returns the published set-up times `scale`, such as 1/64.
     pub fn at_scale(scale: f64) -> Self {
         Self::default().scaled(scale)
     }
@@ -120,7 +120,7 @@ impl WiredTigerParams {
     }
 
     /// # Errors
-    /// A number out of range or keys that conflict, naming the key.
+    /// Fails if a number is out of range or keys conflict; the error names the key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("wiredtiger.records", self.records, 1000, 1 << 33)?;
         // The cache counts its uses, at most two an operation, in 32 bits.
@@ -166,33 +166,33 @@ impl WiredTigerParams {
         Ok(())
     }
 
-    /// Leaf blocks of the collection.
+    /// Counts the leaf blocks of the collection.
     pub fn blocks(&self) -> u32 {
         self.records.div_ceil(DOCUMENTS_PER_BLOCK) as u32
     }
 
-    /// Leaves of the `_id` index.
+    /// Counts the leaves of the `_id` index.
     pub fn index_leaves(&self) -> u32 {
         self.records.div_ceil(u64::from(self.keys_per_index_leaf)) as u32
     }
 
-    /// Index leaves that fit the cache.
+    /// Counts the index leaves that fit the cache.
     pub fn index_frames(&self) -> u32 {
         let frames = u64::from(self.index_leaves()) * u64::from(self.index_cached_per_mille) / 1000;
         frames.max(1) as u32
     }
 
-    /// Pages of memory for leaf blocks.
+    /// Counts the pages of memory for leaf blocks.
     pub fn leaf_pages(&self) -> u64 {
         u64::from(self.cache_blocks) * u64::from(BLOCK_PAGES)
     }
 
-    /// Pages of memory for index leaves.
+    /// Counts the pages of memory for index leaves.
     pub fn index_pages(&self) -> u64 {
         u64::from(self.index_frames()) * u64::from(INDEX_FRAME_PAGES)
     }
 
-    /// Pages of all other memory: heap, and the part of the cache that holds no leaf.
+    /// Counts the pages of all other memory: heap, and the part of the cache that holds no leaf.
     pub fn other_pages(&self) -> u32 {
         let total = (self.cache_bytes + self.heap_bytes) / PAGE_BYTES;
         (total - self.leaf_pages() - self.index_pages()) as u32

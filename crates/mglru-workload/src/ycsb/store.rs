@@ -12,7 +12,7 @@ use crate::string_hash::StringHash;
 
 use super::{Action, Client, Mix, Population};
 
-/// A run of YCSB on the flat store.
+/// Describes a run of YCSB on the flat store.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreParams {
@@ -50,14 +50,14 @@ impl Default for StoreParams {
 }
 
 impl StoreParams {
-    /// The same run with records and operations multiplied.
+    /// Returns the parameters with records and operations multiplied by `scale`.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| ((n as f64 * scale).round() as u64).max(1);
         Self { records: times(self.records), operations: times(self.operations), ..self.clone() }
     }
 
     /// # Errors
-    /// A number out of range, naming its key.
+    /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
         in_range("ycsb.records", self.records, 1, 1 << 40)?;
         in_range("ycsb.operations", self.operations, 1, 1 << 40)?;
@@ -78,7 +78,7 @@ impl StoreParams {
     }
 }
 
-/// A run of YCSB on the flat store.
+/// Holds the state of a run of YCSB on the flat store.
 #[derive(Debug)]
 pub struct StoreWorkload {
     params: StoreParams,
@@ -97,7 +97,7 @@ struct StoreClient {
 
 impl StoreWorkload {
     /// # Errors
-    /// Parameters out of range.
+    /// Fails if a parameter is out of range.
     pub fn new(params: &StoreParams, seed: u64) -> Result<Self, WorkloadError> {
         params.check()?;
         let population = params.population();

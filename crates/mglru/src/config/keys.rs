@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::*;
 
-/// A value of a key could not be taken.
+/// Says why a value of a key could not be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// There is no such key.
@@ -113,7 +113,7 @@ impl Config {
         of_patches.or_else(|| self.releases.switch(key)).or_else(|| self.mechanisms.switch(key))
     }
 
-    /// Name and meaning of every switch: patches, rules of releases, mechanisms.
+    /// Lists the name and meaning of every switch: patches, rules of releases, mechanisms.
     pub fn switches() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
         Patches::NAMES.iter().chain(Releases::NAMES).chain(Mechanisms::NAMES)
     }

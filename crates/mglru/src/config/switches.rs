@@ -19,12 +19,12 @@ macro_rules! switches {
             pub const NAMES: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($field), $says)),*];
 
-            /// All on.
+            /// Turns all switches on.
             pub const ALL: Self = Self { $($field: true),* };
-            /// All off.
+            /// Turns all switches off.
             pub const NONE: Self = Self { $($field: false),* };
 
-            /// State of each switch, in the order of [`Self::NAMES`].
+            /// Lists the state of each switch, in the order of [`Self::NAMES`].
             pub fn states(&self) -> Vec<(&'static str, bool)> {
                 [$((stringify!($field), self.$field)),*].to_vec()
             }

@@ -4,7 +4,7 @@ use alloc::string::ToString;
 
 use super::*;
 
-/// A named set of rules.
+/// Describes a named set of rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Its name on the command line.
@@ -14,7 +14,7 @@ pub struct Variant {
     make: fn() -> Config,
 }
 
-/// All named variants.
+/// Lists all named variants.
 pub const VARIANTS: &[Variant] = &[
     Variant { name: "classic", says: "active/inactive lists (MGLRU off)", make: classic },
     Variant { name: "before", says: "MGLRU before the 2026 series (6.14 to 7.1)", make: before },
@@ -190,7 +190,7 @@ fn k73() -> Config {
 }
 
 impl Config {
-    /// The variant of this name.
+    /// Returns the variant of this name.
     ///
     /// # Errors
     /// [`ConfigError::UnknownVariant`].

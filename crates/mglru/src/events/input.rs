@@ -7,7 +7,7 @@ use crate::shadow::Shadow;
 use crate::state::Lru;
 use crate::types::{FolioId, MemcgId, MmId, Nanos, NodeId, Zone};
 
-/// Something that happens to memory.
+/// Describes an event that happens to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A group is created.

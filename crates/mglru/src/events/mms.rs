@@ -5,7 +5,7 @@ use crate::state::address_spaces::Mm;
 use crate::types::{MemcgId, MmId, NodeId};
 
 impl Lru {
-    /// A new address space, owned by a task of `memcg`.
+    /// Creates an address space, owned by a task of `memcg`.
     pub fn add_mm(&mut self, memcg: MemcgId) -> MmId {
         let id = MmId(self.mms.0.len() as u32);
         self.mms.0.push(Mm { memcg, ran: u64::MAX });
@@ -26,7 +26,7 @@ impl Lru {
         }
     }
 
-    /// The owner moved to another memcg; the address space follows.
+    /// Moves an address space to the memcg that its owner moved to.
     pub fn move_mm(&mut self, mm: MmId, memcg: MemcgId) {
         self.remove_mm(mm);
         self.mms.0[mm.index()].memcg = memcg;

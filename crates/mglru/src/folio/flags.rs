@@ -2,7 +2,7 @@
 
 use crate::types::{Gen, Zone};
 
-/// One bit (or field) of [`Flags`].
+/// Names one bit (or field) of [`Flags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bit(u32);
 
@@ -73,23 +73,23 @@ const ZONE_MASK: u32 = 0b11 << ZONE_SHIFT;
 const ORDER_SHIFT: u32 = 26;
 const ORDER_MASK: u32 = 0b1111 << ORDER_SHIFT;
 
-/// Width of the `refs` field in bits.
+/// Gives the width of the `refs` field in bits.
 pub const REFS_WIDTH: u32 = 2;
-/// Largest value of the `refs` field.
+/// Gives the largest value of the `refs` field.
 pub const REFS_MAX: u32 = (1 << REFS_WIDTH) - 1;
 
-/// All flags and small fields of a folio.
+/// Holds all flags and small fields of a folio.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(pub(super) u32);
 
 impl Flags {
-    /// Is the bit set?
+    /// Tells whether the bit is set.
     #[inline]
     pub fn has(self, bit: Bit) -> bool {
         self.0 & bit.0 != 0
     }
 
-    /// Is any of the bits set?
+    /// Tells whether any of the bits is set.
     #[inline]
     pub fn has_any(self, bits: [Bit; 2]) -> bool {
         self.0 & (bits[0].0 | bits[1].0) != 0
@@ -121,7 +121,7 @@ impl Flags {
         was
     }
 
-    /// The generation field; `None` while not on a generation list.
+    /// Returns the generation field; `None` while not on a generation list.
     #[inline]
     pub fn generation(self) -> Option<Gen> {
         (self.0 & GEN_MASK).checked_sub(1).map(|g| Gen(g as u8))
@@ -134,7 +134,7 @@ impl Flags {
         self.0 = (self.0 & !GEN_MASK) | field;
     }
 
-    /// The `refs` field, 0 to [`REFS_MAX`].
+    /// Returns the `refs` field, 0 to [`REFS_MAX`].
     #[inline]
     pub fn refs(self) -> u32 {
         (self.0 & REFS_MASK) >> REFS_SHIFT
@@ -147,7 +147,7 @@ impl Flags {
         self.0 = (self.0 & !REFS_MASK) | (refs << REFS_SHIFT);
     }
 
-    /// The zone.
+    /// Returns the zone.
     #[inline]
     pub fn zone(self) -> Zone {
         Zone(((self.0 & ZONE_MASK) >> ZONE_SHIFT) as u8)
@@ -158,7 +158,7 @@ impl Flags {
         self.0 = (self.0 & !ZONE_MASK) | u32::from(zone.0) << ZONE_SHIFT;
     }
 
-    /// log2 of the folio's pages.
+    /// Returns log2 of the folio's pages.
     #[inline]
     pub fn order(self) -> u8 {
         ((self.0 & ORDER_MASK) >> ORDER_SHIFT) as u8

@@ -40,7 +40,7 @@ impl Lru {
         self.start_aging(id, Evictable::under(swappiness), force)
     }
 
-    /// One slice; once it is over, whether this caller made the new generation.
+    /// Runs one slice; once the aging is over, tells whether this caller made the new generation.
     pub fn step_age(&mut self, aging: &mut Aging, host: &mut impl Host) -> Option<bool> {
         match self.step_aging(aging, host) {
             AgingStep::Over { aged } => Some(aged),

@@ -29,7 +29,7 @@ pub struct GenerationSize {
 }
 
 impl Lru {
-    /// The generations of `memcg` on all nodes; `path` is the group's name.
+    /// Formats the generations of `memcg` on all nodes; `path` is the group's name.
     pub fn dump(&self, memcg: MemcgId, path: &str, now: Nanos) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.

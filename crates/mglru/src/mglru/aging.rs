@@ -23,7 +23,7 @@ pub(crate) enum AgingNeed {
     Must,
 }
 
-/// An aging pass of one lruvec on behalf of one caller.
+/// Holds the state of an aging pass of one lruvec on behalf of one caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aging {
     lruvec: LruvecId,

@@ -7,7 +7,7 @@ use crate::reclaim::throttle::Throttle;
 use crate::reclaim::visit::NodeVisit;
 use crate::types::{FolioId, LruvecId, MemcgId, Nanos, NodeId, Reclaimer, SWAP_CLUSTER_MAX, Zone};
 
-/// Work done in a step, for the host to put a price on.
+/// Counts the work done in a step, for the host to put a price on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Whose lock was held.
@@ -101,7 +101,8 @@ impl Reclaim {
         }
     }
 
-    /// A task found too little free memory: 32 pages of zones up to `zone`, home node first.
+    /// Creates the call of a task that found too little free memory: 32 pages of zones up to
+    /// `zone`, home node first.
     pub fn direct(node: NodeId, zone: Zone, order: u8, gfp: Gfp) -> Self {
         let mut ctl = ScanControl::new(Reclaimer::Direct, None, SWAP_CLUSTER_MAX);
         ctl.order = order;
@@ -110,15 +111,15 @@ impl Reclaim {
         Self::new(ctl, Purpose::Call, node)
     }
 
-    /// The same for a block of `2^order` pages; `repeat`: it is tried again until it succeeds or
-    /// reclaim makes no progress.
+    /// Creates the same call for a block of `2^order` pages; `repeat`: it is tried again until it
+    /// succeeds or reclaim makes no progress.
     pub fn block(node: NodeId, zone: Zone, order: u8, repeat: bool) -> Self {
         let mut call = Self::direct(node, zone, order, Gfp::default());
         call.ctl.repeat = repeat;
         call
     }
 
-    /// A charge of `pages` went over the limit of `memcg`.
+    /// Creates the call for a charge of `pages` that went over the limit of `memcg`.
     pub fn memcg(memcg: MemcgId, pages: u64, gfp: Gfp) -> Self {
         let mut ctl = ScanControl::new(Reclaimer::Direct, Some(memcg), pages);
         ctl.gfp = gfp;
@@ -132,7 +133,7 @@ impl Reclaim {
         Self::new(ctl, Purpose::Balance, node)
     }
 
-    /// `memory.reclaim` of `memcg`: `pages`, with an optional swappiness of its own.
+    /// Creates the call for `memory.reclaim` of `memcg`: `pages`, with an optional own swappiness.
     pub fn proactive(memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Self {
         let mut ctl = ScanControl::new(Reclaimer::Proactive, Some(memcg), pages);
         ctl.swappiness = swappiness;

@@ -14,7 +14,7 @@ pub enum RetryStep {
     Oom,
 }
 
-/// The retries of one charge against a group's limit.
+/// Counts the retries of one charge against a group's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChargeRetry {
     left: u32,
@@ -40,7 +40,7 @@ impl ChargeRetry {
     }
 }
 
-/// The retries of one allocation from the machine's free memory.
+/// Counts the retries of one allocation from the machine's free memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocRetry {
     fruitless: u32,

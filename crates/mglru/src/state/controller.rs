@@ -24,7 +24,7 @@ pub struct TierRate {
     pub total: u64,
 }
 
-/// By type and tier.
+/// Holds the rates by type and tier.
 pub type TierRates = [[TierRate; MAX_NR_TIERS]; ANON_AND_FILE];
 
 /// A refault rate and the weight it is given.

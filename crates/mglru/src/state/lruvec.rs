@@ -8,7 +8,7 @@ use crate::types::{
     ANON_AND_FILE, Gen, LruType, MAX_NR_GENS, MAX_NR_ZONES, MemcgId, Nanos, NodeId, Seq, Zone,
 };
 
-/// A classic list.
+/// Names a classic list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClassicList {
     /// Inactive anon.
@@ -22,29 +22,29 @@ pub enum ClassicList {
 }
 
 impl ClassicList {
-    /// All four, in shrinking order.
+    /// Lists all four, in shrinking order.
     pub const ALL: [Self; 4] =
         [Self::InactiveAnon, Self::ActiveAnon, Self::InactiveFile, Self::ActiveFile];
 
-    /// The list of a type.
+    /// Returns the list of a type.
     #[inline]
     pub fn of(lru_type: LruType, active: bool) -> Self {
         Self::ALL[lru_type.index() * 2 + usize::from(active)]
     }
 
-    /// As an array index.
+    /// Returns the list as an array index.
     #[inline]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Its type.
+    /// Returns the type of the list's folios.
     #[inline]
     pub fn lru_type(self) -> LruType {
         LruType::ALL[self.index() / 2]
     }
 
-    /// Is it one of the active lists?
+    /// Tells whether it is one of the active lists.
     #[inline]
     pub fn is_active(self) -> bool {
         self.index() % 2 == 1
@@ -105,7 +105,7 @@ pub(crate) struct Flushed {
     pub(crate) activations: [u64; ANON_AND_FILE],
 }
 
-/// The LRU state of one (memcg, node) pair.
+/// Holds the LRU state of one (memcg, node) pair.
 #[derive(Clone, Debug)]
 pub struct Lruvec {
     pub(crate) memcg: MemcgId,

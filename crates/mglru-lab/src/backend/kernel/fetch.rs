@@ -69,7 +69,7 @@ pub fn mirror() -> Result<String, String> {
 /// Said where there is no cache.
 pub const HOMELESS: &str = "HOME is not set: nowhere to keep a kernel";
 
-/// apt, told where to look.
+/// Holds the options that tell apt where to look.
 pub struct Apt<'a> {
     options: Vec<String>,
     /// For what is downloaded.
@@ -177,7 +177,7 @@ fn unpack_beside(packages: &[PathBuf], root: &Path, beside: &Path) -> Result<(),
     fs::rename(beside, root).map_err(at(root))
 }
 
-/// Runs a program; what it printed.
+/// Runs a program and returns what it printed to its standard output.
 ///
 /// # Errors
 /// The last line it said, if it failed, and that a signal came.

@@ -7,7 +7,7 @@ use super::image::{fetched_root, newest_root};
 use crate::backend::kernel::version;
 use mglru_carried::cache;
 
-/// The word for the newest kernel.
+/// Names the newest kernel, in place of a version.
 pub const NEWEST: &str = "newest";
 
 /// A kernel that can be booted.

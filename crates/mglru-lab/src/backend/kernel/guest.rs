@@ -16,7 +16,7 @@ const NAME: &str = "mglru-guest";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 const PROFILE: &str = "guest";
 
-/// The bytes of the guest program. It is looked for, or built, once.
+/// Returns the bytes of the guest program. It is looked for, or built, once.
 ///
 /// # Errors
 /// When it can be neither found nor built.

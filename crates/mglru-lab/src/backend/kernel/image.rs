@@ -19,7 +19,7 @@ const MAGIC: &[u8] = b"HdrS";
 /// Bytes up to the magic's end.
 const HEADER: usize = 0x206;
 
-/// A kernel to boot.
+/// Describes a kernel to boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The bzImage.

@@ -16,7 +16,7 @@ const LINK: u32 = 0o120_777;
 /// The console's device number.
 const CONSOLE: (u32, u32) = (5, 1);
 
-/// An archive under way.
+/// Holds an archive that is being written.
 pub struct Archive {
     bytes: Vec<u8>,
     have: BTreeSet<PathBuf>,
@@ -78,7 +78,7 @@ impl Archive {
         self.entry(&path, LINK, to.to_string_lossy().as_bytes(), |builder| builder)
     }
 
-    /// The whole archive.
+    /// Ends the archive and returns its bytes.
     ///
     /// # Errors
     /// As the archive's writer says.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
-/// A module ready to be packed.
+/// Holds a module that is ready to be packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
     /// Its name, with underscores.
@@ -17,7 +17,7 @@ pub struct Module {
     pub bytes: Vec<u8>,
 }
 
-/// The wanted modules and all they depend on, dependencies first. What is built in is left out.
+/// Returns the wanted modules and their dependencies, these first. Built-in ones are left out.
 ///
 /// # Errors
 /// Names a module that is neither there nor built in, or cannot be read.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use mglru_guest::order::TARGETS;
 
-/// How a booted kernel shows something.
+/// Describes how a booted kernel shows that it meets a need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// The guest program runs and reports.
@@ -130,7 +130,7 @@ impl Need {
         }
     }
 
-    /// Path that shows the sign.
+    /// Returns the path that shows the sign.
     pub fn path(&self) -> Option<&'static str> {
         match self.sign {
             Boots => None,

@@ -17,7 +17,7 @@ const OF_GROUP: &str = "Memory cgroup out of memory";
 /// Words of a panic that is about memory.
 const STARVED: [&str; 3] = ["deadlocked on memory", "no killable processes", "Out of memory"];
 
-/// A process that the kernel killed for want of memory.
+/// Describes a process that the kernel killed for want of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Killed {
     /// Its name, as the kernel knows it.

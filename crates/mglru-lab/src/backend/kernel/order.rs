@@ -25,7 +25,7 @@ const DELAY_NS: u64 = 1_000_000;
 /// Writeback waits of a kernel count in hundredths of seconds.
 const MS_PER_CENTISECOND: u64 = 10;
 
-/// The machine's part of an order; files, groups and work are still to come.
+/// Returns the machine's part of an order; files, groups and work are still to come.
 ///
 /// # Errors
 /// Names a key that a booted kernel cannot honour.
@@ -214,7 +214,7 @@ fn file(knob: Knob) -> &'static str {
     }
 }
 
-/// One process for each address space and group of the layout.
+/// Returns one process for each address space and group of the layout.
 pub fn workers(layout: &Layout) -> Vec<Worker> {
     let mut workers: BTreeMap<(u32, &str), Vec<Task>> = BTreeMap::new();
     for (id, task) in (0..).zip(&layout.tasks) {

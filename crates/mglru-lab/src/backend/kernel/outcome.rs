@@ -48,10 +48,10 @@ const NAMED: [&str; 8] = [
 /// vmstat counts these for reclaim of the whole machine only; the root group counts all.
 const BY_GROUPS: [&str; 5] =
     ["pgscan_kswapd", "pgscan_direct", "pgsteal_kswapd", "pgsteal_direct", "pgrefill"];
-/// Path of the root group in a snapshot.
+/// Gives the path of the root group in a snapshot.
 pub const ROOT: &str = "/";
 
-/// The record's part of a run.
+/// Returns the outcome of a run, which becomes part of its record.
 ///
 /// # Errors
 /// When the guest stopped before the work was over.
@@ -191,7 +191,7 @@ fn string_hash(workers: &[Ended]) -> Option<(String, Json)> {
     Some(("string_hash".to_string(), Json::from(format!("{hash:016x}"))))
 }
 
-/// How far counters went from one snapshot to another.
+/// Returns how far the counters went from one snapshot to another.
 pub fn counters(from: &Snapshot, to: &Snapshot) -> IndexMap<String, u64> {
     let kept = |name: &str| {
         (COUNTED.iter().any(|start| name.starts_with(start)) || NAMED.contains(&name))

@@ -13,7 +13,7 @@ const USERS: (&str, &str) = ("/etc/passwd", "root:x:0:0:root:/:/bin/sh\n");
 /// Where the guest program finds its shell.
 const SHELL: &str = "/bin/busybox";
 
-/// The guest program as the first process, and its order.
+/// Packs the guest program as the first process, and its order.
 ///
 /// # Errors
 /// As the archive's writer says.
@@ -63,7 +63,7 @@ pub fn programs(archive: &mut Archive, names: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A file or folder of the host.
+/// Packs a file or folder of the host.
 ///
 /// # Errors
 /// Names what cannot be read.

@@ -22,7 +22,7 @@ const AT_MOST: Duration = Duration::from_secs(300);
 /// Virtual time is slower than the host's.
 const PATIENCE: u32 = 4;
 
-/// Something a kernel lacks.
+/// Describes something that a kernel lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
     /// What.

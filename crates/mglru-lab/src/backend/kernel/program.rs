@@ -46,7 +46,7 @@ struct Keys {
     figures: IndexMap<String, String>,
 }
 
-/// A program, checked.
+/// Holds the keys of a program, checked.
 #[derive(Clone, Debug)]
 pub struct ProgramSpec {
     keys: Keys,
@@ -77,7 +77,7 @@ impl ProgramSpec {
         Ok(Self { keys, figures })
     }
 
-    /// One group, no files of ours.
+    /// Returns a layout of one group, without files of ours.
     pub fn layout(&self) -> Layout {
         let group = GroupSpec { name: self.keys.group.clone(), parent: None };
         Layout { groups: vec![group], ..Layout::default() }
@@ -92,12 +92,12 @@ impl ProgramSpec {
         }
     }
 
-    /// All that the program said.
+    /// Returns all that the program said.
     pub fn output(told: &Told) -> &str {
         told.workers.first().map_or("", |ended| &ended.output)
     }
 
-    /// The record's part of a run.
+    /// Returns the outcome of a run, which becomes part of its record.
     ///
     /// # Errors
     /// A program that failed, or an output that lacks a figure; but not where memory ran out and

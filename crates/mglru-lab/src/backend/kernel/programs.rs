@@ -8,7 +8,7 @@ use std::process::Command;
 /// Where administrators' programs lie that a user's PATH may lack.
 const SYSTEM: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 
-/// The program's path on this host.
+/// Finds the program's path on this host.
 ///
 /// # Errors
 /// When it is not installed.

@@ -11,7 +11,7 @@ use super::scratch::Scratch;
 use super::spec::DiskKind;
 use super::{programs, repeat};
 
-/// The machine's program.
+/// Names the program that runs the machine.
 pub const PROGRAM: &str = "qemu-system-x86_64";
 /// Words of every kernel command line: messages to the first port, a panic ends the machine;
 /// neither timer nor cycle counter is tested against a clock, which fails where the host is busy

@@ -32,8 +32,8 @@ pub struct VirtualTime {
     pub ns_per_instruction: u32,
 }
 
-/// The words that fix QEMU's clocks and random numbers for a seed. The kernel's own random numbers
-/// begin with the time of day.
+/// Returns the options that fix QEMU's clocks and random numbers for a seed. The kernel's own
+/// random numbers begin with the time of day.
 pub fn clock(time: VirtualTime) -> String {
     let (seed, shift) = (time.seed, time.ns_per_instruction.ilog2());
     let (day, s) = (1 + seed / DAY_S % DAYS, seed % DAY_S);
@@ -44,8 +44,8 @@ pub fn clock(time: VirtualTime) -> String {
     )
 }
 
-/// The disk as memory of the guest; its size is still to come. `delay_ms` of `disk` says whether
-/// another device holds requests back already.
+/// Returns the disk as memory of the guest; its size is still to come. `delay_ms` of `disk` says
+/// whether another device holds requests back already.
 pub fn disk(disk: Disk, device: &DeviceSpec, kind: DiskKind) -> Disk {
     let (name, queue) = match kind {
         DiskKind::Blk => ("/dev/nullb0", Some(queue(device, disk.delay_ms.is_some()))),
@@ -54,7 +54,7 @@ pub fn disk(disk: Disk, device: &DeviceSpec, kind: DiskKind) -> Disk {
     Disk { device: name.to_string(), made: Some(MemoryDisk { bytes: 0, queue }), ..disk }
 }
 
-/// A disk of memory to swap to, as quick as the device files lie on.
+/// Returns a disk of memory to swap to, as quick as the device that files lie on.
 pub fn swap(bytes: u64, device: &DeviceSpec) -> MemoryDisk {
     MemoryDisk { bytes: disk_size(bytes), queue: Some(queue(device, false)) }
 }
@@ -70,7 +70,7 @@ fn queue(device: &DeviceSpec, held_back: bool) -> Queue {
     Queue { latency_ns: if held_back { 0 } else { latency_ns }, depth }
 }
 
-/// Bytes of a disk of memory.
+/// Rounds `bytes` up to the size of a disk of memory.
 pub fn disk_size(bytes: u64) -> u64 {
     bytes.next_multiple_of(MIB)
 }

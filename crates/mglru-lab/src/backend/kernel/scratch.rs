@@ -11,11 +11,11 @@ const OVERHEAD: u64 = 60;
 /// Persistent memory comes in sections of this size.
 const SECTION: u64 = 128 << 20;
 
-/// A file without a name.
+/// Holds a file without a name.
 pub struct Scratch(File);
 
 impl Scratch {
-    /// Holding `bytes`.
+    /// Creates a file that holds `bytes`.
     ///
     /// # Errors
     /// When the folder for temporary files cannot take it.
@@ -24,7 +24,7 @@ impl Scratch {
         file.map(Self).map_err(|e| format!("{}: {e}", std::env::temp_dir().display()))
     }
 
-    /// Holding a program's code, in memory: a folder for temporary files may forbid to run it.
+    /// Puts a program's code into a file in memory: temporary folders may forbid to run it.
     ///
     /// # Errors
     /// When the kernel gives no such file.
@@ -35,7 +35,8 @@ impl Scratch {
         file.map(Self).map_err(|e| format!("a file in memory: {e}"))
     }
 
-    /// An empty ext4 with room for `bytes`, and its size. It takes no space until it is written.
+    /// Creates an empty ext4 with room for `bytes`, and returns its size too. It takes no space
+    /// until it is written.
     ///
     /// # Errors
     /// When mkfs.ext4 is missing or fails.
@@ -55,7 +56,7 @@ impl Scratch {
         }
     }
 
-    /// All that another process wrote to it.
+    /// Reads all that another process wrote to the file.
     ///
     /// # Errors
     /// As the file system says.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 /// More rows than this are thinned out evenly.
 const ROWS: usize = 1000;
 
-/// One table a group: seconds, and what it held then.
+/// Returns one table for each group: seconds, and the figures of the group then.
 pub fn of(samples: &[(u64, BTreeMap<String, Sample>)]) -> Json {
     let step = samples.len().div_ceil(ROWS).max(1);
     let mut groups: BTreeMap<&str, Vec<Json>> = BTreeMap::new();

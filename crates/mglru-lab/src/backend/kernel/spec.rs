@@ -13,7 +13,7 @@ use crate::typed;
 use crate::variant::Variant;
 use mglru_error::{KeyError, did_you_mean};
 
-/// The kernel with multi-generational reclaim, and with the active and inactive lists.
+/// Lists the kernel with multi-generational reclaim, and with the active and inactive lists.
 pub const VARIANTS: [(&str, &str, u64); 2] = [
     ("k6.12", "the booted kernel with lru_gen on", 7),
     ("classic", "the booted kernel with lru_gen off", 0),
@@ -62,7 +62,7 @@ pub enum DiskKind {
     Pmem,
 }
 
-/// `[kernel]`.
+/// Holds the keys of `[kernel]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KernelSpec {

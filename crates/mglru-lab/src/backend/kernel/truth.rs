@@ -100,7 +100,7 @@ pub struct Asked {
     pub kernel: Table,
 }
 
-/// A job ready to be measured.
+/// Holds a job that is ready to be measured.
 pub struct Measuring {
     job: KernelJob,
     program: Program,

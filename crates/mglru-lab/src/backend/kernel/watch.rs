@@ -38,7 +38,7 @@ pub struct Ending<'a> {
     pub debugger: Option<(u16, Announce<'a>)>,
 }
 
-/// Everything a guest told.
+/// Holds everything that a guest told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// As `uname -r` says.

@@ -9,7 +9,7 @@ use super::mapped::Mapped;
 const KIB_PER_PAGE: u64 = 4;
 
 impl Mapped {
-    /// Counters of all groups together, and each group.
+    /// Reads the counters of all groups together, and of each group.
     pub fn snapshot(&self) -> Result<Snapshot, String> {
         let mut groups = Vec::new();
         for (name, group) in &self.groups {

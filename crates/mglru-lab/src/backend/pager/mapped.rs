@@ -13,7 +13,7 @@ use mglru_sim::spec::{GroupSpec, Size};
 use mglru_sim::swap::SwapKind;
 use mglru_workload::op::{Advice as Hint, Content, Layout, RegionKind, RegionSpec};
 
-/// Bytes of a page, and words of eight bytes in it.
+/// Gives the bytes of a page; [`WORDS`] gives its words of eight bytes.
 pub const PAGE: usize = 4096;
 pub const WORDS: usize = PAGE / 8;
 /// Words of a page that compresses to a third, as the simulated machine's zram assumes.
@@ -34,7 +34,7 @@ struct Region {
     memory: RwLock<Option<Arc<Memory>>>,
 }
 
-/// A region of swap-backed memory, mapped.
+/// Holds a mapped region of swap-backed memory.
 pub struct Memory {
     words: SharedMapping,
     content: Content,
@@ -126,7 +126,7 @@ impl Mapped {
         Ok(Place::Memory(memory))
     }
 
-    /// Faults so far: of files, and of swap-backed memory.
+    /// Counts the faults so far: of files, and of swap-backed memory.
     pub fn faults(&self) -> [FaultStat; 2] {
         let mut files = FaultStat::default();
         self.files.iter().for_each(|file| add(&mut files, file.stat()));

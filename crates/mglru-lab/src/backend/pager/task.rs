@@ -14,7 +14,7 @@ use super::workers::Shared;
 /// Operations after which a thread looks whether the run goes on.
 const GLANCE: u32 = 64;
 
-/// A task under way.
+/// Holds the state of a running task.
 pub struct Task<'a> {
     id: TaskId,
     shared: &'a Shared,

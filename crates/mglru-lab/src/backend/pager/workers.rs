@@ -23,7 +23,7 @@ const LATENCY_MAX: u64 = 3_600_000_000_000;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(200);
 
-/// A run about to start.
+/// Holds a run that is about to start.
 pub struct Workers {
     shared: Shared,
     total_ops: u64,
@@ -129,7 +129,7 @@ impl Shared {
         self.moved.notify_all();
     }
 
-    /// The task's next operations.
+    /// Fills `out` with the task's next operations.
     pub fn fill(&self, task: TaskId, out: &mut Vec<Op>) {
         locked(&self.workload).fill(task, out);
     }
@@ -151,7 +151,7 @@ impl Shared {
         let _ = self.moved.wait_timeout(waiting, TELL);
     }
 
-    /// An operation of a class took so long.
+    /// Counts an operation of a class and records how long it took.
     pub fn end_op(&self, task: TaskId, class: u8, took_ns: u64) {
         self.ops.fetch_add(1, Ordering::Relaxed);
         let mut record = locked(&self.record);

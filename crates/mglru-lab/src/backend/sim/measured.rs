@@ -30,7 +30,7 @@ const LEVELS: [&str; 4] = ["nr_free_pages", "nr_dirty", "nr_writeback", "zram_po
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 
-/// The record's part of a run.
+/// Returns the outcome of a run, which becomes part of its record.
 pub fn outcome(found: &Found, edges: &[u64]) -> Result<Outcome, String> {
     let first = found.phases.iter().position(|phase| phase.name == RUN);
     let start = first.map(|at| &found.phases[at]);
@@ -123,7 +123,7 @@ fn shares(
     Ok(shares.into_iter().enumerate().map(named))
 }
 
-/// Mean and quantiles of a histogram of nanoseconds.
+/// Returns mean and quantiles, in microseconds, of a histogram of nanoseconds.
 pub fn quantiles(histogram: &Histogram<u64>) -> Latency {
     let us = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / NS_PER_US;
     Latency {

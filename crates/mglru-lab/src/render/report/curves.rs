@@ -11,14 +11,14 @@ const POINTS: usize = 160;
 
 const MIB: f64 = 1_048_576.0;
 
-/// The looks at one run.
+/// Holds the samples of one run.
 #[derive(Clone, Debug)]
 pub struct Curve {
     variant: String,
     series: Series,
 }
 
-/// One point of a curve.
+/// Holds one point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Variant.

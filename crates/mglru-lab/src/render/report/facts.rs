@@ -21,7 +21,7 @@ const STALLS: [&str; 5] = [
     "throttle_congested",
 ];
 
-/// Everything the page draws.
+/// Holds everything that the page draws.
 #[derive(Debug, Serialize)]
 pub struct Facts {
     variants: Vec<String>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use mglru_pager::GroupFile;
 
-/// A group, or a file of it.
+/// Names a group, or a file of it.
 #[derive(Clone)]
 pub struct Node {
     /// The group's path.
@@ -34,7 +34,7 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// The number of a node.
+    /// Returns the number of a node.
     pub fn number(&mut self, node: Node) -> u64 {
         let next = self.nodes.len() as u64 + 1;
         let number = *self.numbers.entry(node.key()).or_insert(next);
@@ -44,7 +44,7 @@ impl Nodes {
         number
     }
 
-    /// The node of a number.
+    /// Returns the node of a number.
     pub fn get(&self, number: u64) -> Option<&Node> {
         self.nodes.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }

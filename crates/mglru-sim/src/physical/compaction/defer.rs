@@ -31,19 +31,19 @@ impl Defer {
         self.considered < limit
     }
 
-    /// Would it be, without counting?
+    /// Tells whether a run for this order would be skipped, without counting.
     pub fn would_skip(&self, order: u8) -> bool {
         order >= self.failed_order && self.considered + 1 < 1 << self.shift
     }
 
-    /// A synchronous run did not help.
+    /// Records that a synchronous run did not help.
     pub fn failed(&mut self, order: u8) {
         self.considered = 0;
         self.shift = (self.shift + 1).min(MAX_SHIFT);
         self.failed_order = self.failed_order.min(order);
     }
 
-    /// A block of this order could be had.
+    /// Records that a block of this order could be had.
     pub fn succeeded(&mut self, order: u8) {
         self.considered = 0;
         self.shift = 0;

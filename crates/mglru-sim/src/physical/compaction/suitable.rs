@@ -18,7 +18,7 @@ pub enum Fit {
     Partial,
 }
 
-/// Free pages that a run for this order wants: it holds as many as targets as it moves.
+/// Returns the free pages that a run for this order wants: it holds as many as targets as it moves.
 pub fn compact_gap(order: u8) -> u64 {
     2 << order
 }
@@ -37,8 +37,8 @@ pub fn fragmentation_index(zone: &Zone, order: u8) -> i64 {
     1000 - (pages / blocks) as i64
 }
 
-/// Is a run for this request worth while? `mark`: the watermark the request itself must leave
-/// (modern era).
+/// Tells whether a run for this request is worth while. `mark`: the watermark the request itself
+/// must leave (modern era).
 pub fn suitable(zone: &Zone, request: Request, mark: u64) -> Fit {
     let index = || fragmentation_index(zone, request.order);
     let enough = |mark: u64| zone.nr_free() >= mark + compact_gap(request.order);
