@@ -109,5 +109,4 @@ fn row(line: &str) -> Option<[String; 5]> {
 }
 
 #[cfg(test)]
-#[path = "keys/tests.rs"]
 mod tests;

@@ -174,5 +174,4 @@ fn job_of(id: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "page_tests.rs"]
 mod tests;

@@ -378,5 +378,4 @@ fn mixed_figures(whole: &Whole) -> Figures {
 }
 
 #[cfg(test)]
-#[path = "program_tests.rs"]
 mod tests;

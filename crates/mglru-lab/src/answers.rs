@@ -181,5 +181,4 @@ fn take_all(
 }
 
 #[cfg(test)]
-#[path = "answers_tests.rs"]
 mod tests;

@@ -186,5 +186,4 @@ fn place(list: List) -> String {
 }
 
 #[cfg(test)]
-#[path = "explain_tests.rs"]
 mod tests;

@@ -241,5 +241,4 @@ fn within([low, high]: [f64; 2], value: f64) -> bool {
 }
 
 #[cfg(test)]
-#[path = "judge_tests.rs"]
 mod tests;

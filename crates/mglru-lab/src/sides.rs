@@ -161,5 +161,4 @@ fn verdicts(reports: &[Report]) -> Vec<Row> {
 }
 
 #[cfg(test)]
-#[path = "sides_tests.rs"]
 mod tests;

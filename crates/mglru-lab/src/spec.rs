@@ -433,5 +433,4 @@ fn resolve(table: &Table, plan: &Plan) -> Result<Sections, KeyError> {
 }
 
 #[cfg(test)]
-#[path = "spec_tests.rs"]
 mod tests;

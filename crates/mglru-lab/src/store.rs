@@ -225,5 +225,4 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 #[cfg(test)]
-#[path = "store_tests.rs"]
 mod tests;

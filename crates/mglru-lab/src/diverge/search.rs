@@ -191,5 +191,4 @@ fn moment(parting: Parting, steps: &Both) -> Moment {
 }
 
 #[cfg(test)]
-#[path = "search_tests.rs"]
 mod tests;

@@ -316,5 +316,4 @@ fn one() -> Value {
 }
 
 #[cfg(test)]
-#[path = "read_tests.rs"]
 mod tests;

@@ -116,5 +116,4 @@ fn dependencies(module: &[u8]) -> Result<Vec<String>, String> {
 }
 
 #[cfg(test)]
-#[path = "modules_tests.rs"]
 mod tests;

@@ -272,5 +272,4 @@ pub fn programs(order: &Order, spec: &KernelSpec) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "order_tests.rs"]
 mod tests;

@@ -308,5 +308,4 @@ fn phases(told: &Told, over: &Snapshot, layout: &Layout) -> Json {
 }
 
 #[cfg(test)]
-#[path = "outcome_tests.rs"]
 mod tests;

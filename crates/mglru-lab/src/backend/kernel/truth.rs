@@ -303,5 +303,4 @@ fn command(told: &Told, step: usize) -> Map<String, Json> {
 }
 
 #[cfg(test)]
-#[path = "truth_tests.rs"]
 mod tests;

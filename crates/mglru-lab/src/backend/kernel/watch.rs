@@ -276,5 +276,4 @@ fn plain(line: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "watch_tests.rs"]
 mod tests;

@@ -204,5 +204,4 @@ fn of_kernel(table: &Json) -> Option<Series> {
 }
 
 #[cfg(test)]
-#[path = "curves_tests.rs"]
 mod tests;
