@@ -2,17 +2,17 @@
 
 use std::fs;
 
-use crate::desk::{Desk, MOCK};
+use crate::workdir::{MOCK, Workdir};
 
 /// Copies in `./plans` count instead of the plans compiled in: each with results written in it, and
 /// one of them with a change that is too small.
-fn desk() -> (Desk, Vec<String>) {
-    let desk = Desk::new();
+fn workdir() -> (Workdir, Vec<String>) {
+    let workdir = Workdir::new();
     let listed: serde_json::Value =
-        serde_json::from_str(&desk.out(&["list", "plans", "--json"], 0)).unwrap();
+        serde_json::from_str(&workdir.out(&["list", "plans", "--json"], 0)).unwrap();
     let names = listed.as_array().unwrap().iter().map(|plan| plan["name"].as_str().unwrap());
     let names: Vec<String> = names.map(str::to_owned).collect();
-    fs::create_dir_all(desk.path().join("plans")).unwrap();
+    fs::create_dir_all(workdir.path().join("plans")).unwrap();
     for name in &names {
         let text = MOCK.replacen("\"mock\"", &format!("{name:?}\ngap = \"Too slow a disk.\""), 1);
         let text = match name.as_str() {
@@ -22,30 +22,30 @@ fn desk() -> (Desk, Vec<String>) {
             "mysql" => text.replace("after = 1.25", "after = 1.01"),
             _ => text,
         };
-        fs::write(desk.path().join(format!("plans/{name}.toml")), text).unwrap();
+        fs::write(workdir.path().join(format!("plans/{name}.toml")), text).unwrap();
     }
-    (desk, names)
+    (workdir, names)
 }
 
 #[test]
 fn every_judged_plan_is_on_the_page() {
-    let (desk, names) = desk();
-    let page = desk.out(&["run", "all", "--out", "o"], 1);
+    let (workdir, names) = workdir();
+    let page = workdir.out(&["run", "all", "--out", "o"], 1);
     for name in &names {
         let rows = page.lines().filter(|line| line.starts_with(&format!("| {name} "))).count();
         let judged = !matches!(name.as_str(), "quickstart" | "read-scan" | "trace");
         assert_eq!(rows, usize::from(judged), "{name}: {page}");
-        assert_eq!(desk.path().join("o").join(name).exists(), judged, "{name}");
+        assert_eq!(workdir.path().join("o").join(name).exists(), judged, "{name}");
     }
     assert_eq!(page.matches("| missed ").count(), 1, "{page}");
     let cause = page.split("### mysql").nth(1).unwrap();
     assert!(cause.contains("1.010 of published 1.200") && cause.contains("Too slow a disk."));
-    assert_eq!(page, desk.out(&["run", "all", "--out", "p"], 1), "the page repeats");
+    assert_eq!(page, workdir.out(&["run", "all", "--out", "p"], 1), "the page repeats");
 }
 
 #[test]
 fn options_for_one_plan_are_refused() {
-    let (desk, _) = desk();
+    let (workdir, _) = workdir();
     for (args, option) in [
         (["--variant", "after"], "--variant"),
         (["--base", "after"], "--base"),
@@ -54,8 +54,8 @@ fn options_for_one_plan_are_refused() {
         (["--format", "html"], "--format html"),
         (["--skin", "mmtests2012"], "--skin"),
     ] {
-        let told = desk.refused(&["run", "all", args[0], args[1]]);
+        let told = workdir.refused(&["run", "all", args[0], args[1]]);
         assert_eq!(told, format!("mglru: error: {option}: not with `run all`\n"));
     }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }

@@ -5,11 +5,11 @@
 use std::fs;
 use std::process::Command;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// True when guests can be booted here; else says why a test did nothing.
-pub(crate) fn can_boot(desk: &Desk) -> bool {
-    let doctor = desk.run(&["doctor", "kernel", "--quick"]);
+pub(crate) fn can_boot(workdir: &Workdir) -> bool {
+    let doctor = workdir.run(&["doctor", "kernel", "--quick"]);
     let complete = doctor.status.code() == Some(0);
     if !complete {
         println!("skipped: needs what `mglru doctor --install` fetches");
@@ -18,23 +18,23 @@ pub(crate) fn can_boot(desk: &Desk) -> bool {
 }
 
 /// A plan of a few thousand accesses in a guest that is soon up.
-pub(crate) fn plan(desk: &Desk) {
-    let text = fs::read_to_string(desk.path().join("small.toml")).unwrap();
+pub(crate) fn plan(workdir: &Workdir) {
+    let text = fs::read_to_string(workdir.path().join("small.toml")).unwrap();
     // Read pages of mappings are aged; pages read through descriptors need not be.
     let text = text.replace("operations = 4000", "operations = 40000").replace("pread", "mmap");
     let kernel = "\n[kernel]\nmemory = \"512MiB\"\ncpus = 1\nsample_ms = 50\naccel = \"tcg\"\n";
-    fs::write(desk.path().join("booted.toml"), text + kernel).unwrap();
+    fs::write(workdir.path().join("booted.toml"), text + kernel).unwrap();
 }
 
-fn error(desk: &Desk, args: &[&str]) -> String {
-    let told = desk.refused(args);
+fn error(workdir: &Workdir, args: &[&str]) -> String {
+    let told = workdir.refused(args);
     assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
     told.strip_prefix("mglru: error: ").unwrap_or(&told).to_string()
 }
 
 /// Machines of this test's that still run: none may.
-fn running(desk: &Desk) -> String {
-    let marker = desk.path().display().to_string();
+fn running(workdir: &Workdir) -> String {
+    let marker = workdir.path().display().to_string();
     let listed = Command::new("ps").args(["-eo", "args"]).output().unwrap();
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     text.lines().filter(|line| line.contains("qemu") && line.contains(&marker)).collect()
@@ -42,8 +42,8 @@ fn running(desk: &Desk) -> String {
 
 #[test]
 fn options_about_kernels_are_checked_before_anything_runs() {
-    let desk = Desk::new();
-    plan(&desk);
+    let workdir = Workdir::new();
+    plan(&workdir);
     for (args, want) in [
         ("--kernel no/bzImage", "booted.toml: kernel.image: no/bzImage: No such file"),
         ("--kernel A=no/x", "booted.toml: kernel.image: no/x: No such file"),
@@ -61,29 +61,29 @@ fn options_about_kernels_are_checked_before_anything_runs() {
         ("--backend kernel --set reclaim.floor=v5", "booted.toml: reclaim.floor: a booted kernel"),
     ] {
         let words = ["run", "booted.toml"].into_iter().chain(args.split(' '));
-        let told = error(&desk, &words.collect::<Vec<_>>());
+        let told = error(&workdir, &words.collect::<Vec<_>>());
         assert!(told.starts_with(want), "{args}: {told}");
     }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
-    let told = error(&desk, &["control", "--measure", "--version", "5.4"]);
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    let told = error(&workdir, &["control", "--measure", "--version", "5.4"]);
     assert!(told.starts_with("--version 5.4: no run was measured on it; known: 6.12"), "{told}");
-    let told = error(&desk, &["control", "--step", "none.job"]);
+    let told = error(&workdir, &["control", "--step", "none.job"]);
     assert!(told.starts_with("none.job: No such file"), "{told}");
 }
 
 #[test]
 fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let run = ["run", "booted.toml", "--backend", "kernel", "--out", "o", "--jobs", "1"];
-    let told = desk.out(&run, 0);
+    let told = workdir.out(&run, 0);
     let left_out = "left out on the kernel: after, before (a policy of the model)\n";
     assert!(told.contains(left_out), "{told}");
-    assert!(desk.out(&["report", "o", "--format", "table"], 0).contains(left_out));
-    let records = desk.read("o/records.jsonl");
+    assert!(workdir.out(&["report", "o", "--format", "table"], 0).contains(left_out));
+    let records = workdir.read("o/records.jsonl");
     let records: Vec<serde_json::Value> =
         records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let variants: Vec<&str> = records.iter().map(|r| r["variant"].as_str().unwrap()).collect();
@@ -108,8 +108,8 @@ fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
     let passes = |at: usize| records[at]["counters"]["aging_passes"].as_u64().unwrap();
     assert_eq!(passes(0), 0, "without generations none is opened");
     assert!(passes(1) > 0);
-    let logs = fs::read_dir(desk.path().join("o/runs")).unwrap().count();
-    assert_eq!((logs, running(&desk)), (2, String::new()));
+    let logs = fs::read_dir(workdir.path().join("o/runs")).unwrap().count();
+    assert_eq!((logs, running(&workdir)), (2, String::new()));
 }
 
 /// More anonymous memory than the guest has, in a group without a limit.
@@ -126,31 +126,31 @@ const TOO_MUCH: [&str; 8] = [
 
 #[test]
 fn a_guest_without_memory_left_is_a_result() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
     let more = ["workload.operations=400000", "workload.write_per_mille=1000"];
     let more = more.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
-    desk.out(&[&run[..], &TOO_MUCH, &more].concat(), 0);
-    let record: serde_json::Value = serde_json::from_str(&desk.read("o/records.jsonl")).unwrap();
+    workdir.out(&[&run[..], &TOO_MUCH, &more].concat(), 0);
+    let record: serde_json::Value = serde_json::from_str(&workdir.read("o/records.jsonl")).unwrap();
     let killed = &record["custom"]["oom_killed"];
     assert_eq!((&killed[0]["out_of_memory"], &killed[0]["tasks"]), (&"machine".into(), &2.into()));
     assert_eq!((&killed[0]["group"], killed.as_array().unwrap().len()), (&"/touch".into(), 1));
     assert_eq!(record["counters"]["oom_kill"], 1);
     assert!(record["metrics"]["ops"].as_u64().unwrap() < 400_000, "{record}");
-    assert_eq!(running(&desk), "");
+    assert_eq!(running(&workdir), "");
 }
 
 #[test]
 fn a_guest_that_panics_for_want_of_memory_is_a_result() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "classic", "--out", "o"];
     let more = [
         "workload.operations=400000",
@@ -158,39 +158,39 @@ fn a_guest_that_panics_for_want_of_memory_is_a_result() {
         "kernel.prepare='echo 1 > /proc/sys/vm/panic_on_oom'",
     ];
     let more = more.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
-    desk.out(&[&run[..], &TOO_MUCH, &more].concat(), 0);
-    let record: serde_json::Value = serde_json::from_str(&desk.read("o/records.jsonl")).unwrap();
+    workdir.out(&[&run[..], &TOO_MUCH, &more].concat(), 0);
+    let record: serde_json::Value = serde_json::from_str(&workdir.read("o/records.jsonl")).unwrap();
     let stopped = record["custom"]["stopped"].as_str().unwrap();
     assert!(stopped.starts_with("Kernel panic - not syncing: Out of memory"), "{stopped}");
-    let log = fs::read_dir(desk.path().join("o/runs")).unwrap().flatten().next().unwrap();
+    let log = fs::read_dir(workdir.path().join("o/runs")).unwrap().flatten().next().unwrap();
     assert!(fs::read_to_string(log.path()).unwrap().contains(stopped), "the console is kept");
 }
 
 #[test]
 fn a_guest_whose_kernel_panics_says_so() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let panic = "kernel.prepare='echo c > /proc/sysrq-trigger'";
     let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
-    let told = error(&desk, &[&run[..], &["--set", panic]].concat());
+    let told = error(&workdir, &[&run[..], &["--set", panic]].concat());
     let want = "booted.toml: k6.12 seed 1: the guest panicked: Kernel panic - not syncing: sysrq";
     assert!(told.starts_with(want), "{told}");
     assert!(told.contains("console.log"), "{told}");
-    assert_eq!(running(&desk), "");
+    assert_eq!(running(&workdir), "");
 }
 
 #[test]
 fn the_booted_kernel_and_its_model_stand_side_by_side() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let run = ["run", "booted.toml", "--backend", "kernel,sim", "--out", "o", "--jobs", "1"];
-    let output = desk.run(&[&run[..], &["--format", "json"]].concat());
+    let output = workdir.run(&[&run[..], &["--format", "json"]].concat());
     assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     let sides: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(sides["backends"], serde_json::json!(["kernel", "sim"]));
@@ -199,17 +199,17 @@ fn the_booted_kernel_and_its_model_stand_side_by_side() {
     assert!(rows.contains(&"ops_per_s, k6.12 against classic"), "{rows:?}");
     let switches = &sides["reports"][1]["records"][0];
     assert_eq!(switches["variant"], "classic", "the model's classic is that of 6.12");
-    assert!(desk.path().join("o/kernel/records.jsonl").exists());
-    assert!(desk.path().join("o/sim/records.jsonl").exists());
+    assert!(workdir.path().join("o/kernel/records.jsonl").exists());
+    assert!(workdir.path().join("o/sim/records.jsonl").exists());
 }
 
 #[test]
 fn a_guest_that_fails_is_one_line_and_its_console_is_kept() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     for (args, want) in [
         (&["--append", "rdinit=/none root=/dev/none"][..], "the guest panicked: Kernel panic"),
         (&["--set", "kernel.timeout_s=1"], "not over after 1 s (kernel.timeout_s)"),
@@ -217,18 +217,18 @@ fn a_guest_that_fails_is_one_line_and_its_console_is_kept() {
         (&["--set", "kernel.prepare='false; exit 3'"], "the guest: prepare: failed"),
     ] {
         let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12"];
-        let told = error(&desk, &[&run[..], args, &["--out", "o"]].concat());
+        let told = error(&workdir, &[&run[..], args, &["--out", "o"]].concat());
         assert!(told.starts_with("booted.toml: k6.12 seed 1: "), "{args:?}: {told}");
         assert!(told.contains(want), "{args:?}: {told}");
-        assert_eq!(running(&desk), "", "{args:?}");
+        assert_eq!(running(&workdir), "", "{args:?}");
     }
-    assert!(desk.path().join("o/runs").read_dir().unwrap().count() > 0);
+    assert!(workdir.path().join("o/runs").read_dir().unwrap().count() > 0);
 }
 
 #[test]
 fn all_that_a_failed_program_said_is_kept() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
     let plan = r#"
@@ -248,12 +248,12 @@ accel = "tcg"
 kind = "program"
 script = "for i in one two three four five; do echo $i; done; exit 3"
 "#;
-    fs::write(desk.path().join("failing.toml"), plan).unwrap();
-    let told = error(&desk, &["run", "failing.toml", "--out", "o"]);
+    fs::write(workdir.path().join("failing.toml"), plan).unwrap();
+    let told = error(&workdir, &["run", "failing.toml", "--out", "o"]);
     assert!(told.contains("failed with status 3: three; four; five (output: "), "{told}");
     let named = |what: &str| {
         let (_, rest) = told.split_once(what).expect("it is named");
-        fs::read_to_string(desk.path().join(rest.split_once(')').unwrap().0)).unwrap()
+        fs::read_to_string(workdir.path().join(rest.split_once(')').unwrap().0)).unwrap()
     };
     assert_eq!(named("(output: "), "one\ntwo\nthree\nfour\nfive\n");
     named("(console: ");

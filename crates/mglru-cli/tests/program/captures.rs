@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 const VMSTAT: &str = "nr_free_pages 1000\nnr_dirty 7\npgpgin 4000\npgscan_direct 120\noom_kill 0\n";
 const STAT: &str = "anon 4096\nfile 8192\nfile_mapped 0\npgscan 9\nworkingset_refault_file 3\n";
@@ -14,55 +14,55 @@ const LRU_GEN: &str = concat!(
     "          9        100         30         400 \n",
 );
 
-fn write(desk: &Desk, name: &str, text: &str) {
-    fs::write(desk.path().join(name), text).unwrap();
+fn write(workdir: &Workdir, name: &str, text: &str) {
+    fs::write(workdir.path().join(name), text).unwrap();
 }
 
 #[test]
 fn repetitions_give_intervals_in_each_form() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     for (name, scanned) in [("a1", 1000), ("a2", 1010), ("a3", 990), ("b1", 500), ("b2", 504)] {
         let text = VMSTAT.replace("pgscan_direct 120", &format!("pgscan_direct {scanned}"));
-        write(&desk, name, &text);
+        write(&workdir, name, &text);
     }
-    let of = |form: &str| desk.out(&["compare", "a1,a2,a3", "b1,b2", "--format", form], 0);
+    let of = |form: &str| workdir.out(&["compare", "a1,a2,a3", "b1,b2", "--format", form], 0);
     assert!(of("table").contains("| pgscan_direct | A a1…a3 | B b1…b2 |"), "{}", of("table"));
     assert!(of("letter").contains("pgscan_direct                  1000        502   -49.8 % ["));
     assert!(of("mmtests").contains("*  49.80%*"), "{}", of("mmtests"));
     let json: serde_json::Value = serde_json::from_str(&of("json")).unwrap();
     let found = json["comparisons"].as_array().unwrap();
     assert_eq!((found.len(), found[0]["mean"].as_f64()), (1, Some(502.0)));
-    let all = desk.out(&["compare", "a1,a2,a3", "b1,b2", "--all"], 0);
+    let all = workdir.out(&["compare", "a1,a2,a3", "b1,b2", "--all"], 0);
     assert!(all.contains("| nr_dirty "), "{all}");
 }
 
 #[test]
 fn a_capture_made_by_hand_is_read_as_one_of_ours() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let sample = |at: u32, scanned: u32| {
         let vmstat = VMSTAT.replace("pgscan_direct 120", &format!("pgscan_direct {scanned}"));
         format!("time: {at}\n==> /proc/vmstat <==\n{vmstat}\n==> /g/memory.stat <==\n{STAT}\n")
     };
-    write(&desk, "hand", &(sample(10, 100) + &sample(12, 160)));
-    write(&desk, "other", &(sample(10, 100) + &sample(14, 220)));
-    let found = desk.out(&["compare", "hand", "other", "--metric", "pgscan_direct/seconds"], 0);
+    write(&workdir, "hand", &(sample(10, 100) + &sample(12, 160)));
+    write(&workdir, "other", &(sample(10, 100) + &sample(14, 220)));
+    let found = workdir.out(&["compare", "hand", "other", "--metric", "pgscan_direct/seconds"], 0);
     assert!(found.contains("|        30 |   30 | 1.000 |"), "{found}");
     let args = ["capture", "--out", "ours.capture", "--every", "50ms", "--", "sleep", "0.2"];
-    assert_eq!(desk.run(&args).status.code(), Some(0));
-    let found = desk.out(&["compare", "hand", "ours.capture", "--metric", "seconds"], 0);
+    assert_eq!(workdir.run(&args).status.code(), Some(0));
+    let found = workdir.out(&["compare", "hand", "ours.capture", "--metric", "seconds"], 0);
     assert!(found.contains("| A hand | B ours ") && found.contains("|         2 | 0."), "{found}");
-    let status = desk.run(&["capture", "--", "sh", "-c", "exit 7"]).status.code();
+    let status = workdir.run(&["capture", "--", "sh", "-c", "exit 7"]).status.code();
     assert_eq!(status, Some(7));
 }
 
 #[test]
 fn what_is_no_capture_is_refused_by_file_and_line() {
-    let desk = Desk::new();
-    write(&desk, "good", VMSTAT);
-    write(&desk, "bad", "pgpgin 1\nhello world again\n");
-    write(&desk, "stat", STAT);
-    write(&desk, "records.jsonl", "{}\n");
-    fs::create_dir(desk.path().join("empty")).unwrap();
+    let workdir = Workdir::new();
+    write(&workdir, "good", VMSTAT);
+    write(&workdir, "bad", "pgpgin 1\nhello world again\n");
+    write(&workdir, "stat", STAT);
+    write(&workdir, "records.jsonl", "{}\n");
+    fs::create_dir(workdir.path().join("empty")).unwrap();
     for (a, b, want) in [
         ("good", "bad", "bad:2: `hello world again` is no counter"),
         ("good", "stat", "good and stat have no counter in common"),
@@ -70,19 +70,19 @@ fn what_is_no_capture_is_refused_by_file_and_line() {
         ("good", "empty", "empty: holds neither capture nor record"),
         ("good,none", "good", "none: No such file or directory (os error 2)"),
     ] {
-        assert_eq!(desk.refused(&["compare", a, b]), format!("mglru: error: {want}\n"));
+        assert_eq!(workdir.refused(&["compare", a, b]), format!("mglru: error: {want}\n"));
     }
-    let told = desk.refused(&["capture", "--group", "/none", "--for", "10ms"]);
+    let told = workdir.refused(&["capture", "--group", "/none", "--for", "10ms"]);
     assert_eq!(told, "mglru: error: --group /none: no such group of memory\n");
-    assert!(desk.refused(&["capture", "--every", "3x", "--", "true"]).contains("unit `x`"));
+    assert!(workdir.refused(&["capture", "--every", "3x", "--", "true"]).contains("unit `x`"));
 }
 
 /// Each mutated file is answered right or refused with one line and status 2, and never panics.
 #[test]
 fn damaged_captures_are_answered_or_refused() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let text = [VMSTAT, "\n", PRESSURE, LRU_GEN, "time: 3\n", VMSTAT].concat();
-    write(&desk, "whole", &text);
+    write(&workdir, "whole", &text);
     let mut random = 0x9e37_79b9_u64;
     let mut next = |below: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -100,8 +100,8 @@ fn damaged_captures_are_answered_or_refused() {
             }
             bytes.push(b'\n');
         }
-        fs::write(desk.path().join("damaged"), &bytes).unwrap();
-        let output = desk.run(&["compare", "whole", "damaged"]);
+        fs::write(workdir.path().join("damaged"), &bytes).unwrap();
+        let output = workdir.run(&["compare", "whole", "damaged"]);
         let told = String::from_utf8_lossy(&output.stderr);
         match output.status.code() {
             Some(0) => assert!(told.is_empty(), "{told}"),
@@ -113,7 +113,7 @@ fn damaged_captures_are_answered_or_refused() {
 
 #[test]
 fn advice_follows_from_a_capture_or_a_trace_and_says_why() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let sample = |at: u32| {
         format!(
             "time: {at}\n==> memory.current <==\n{}\n==> memory.stat <==\n{STAT}\n\
@@ -121,19 +121,19 @@ fn advice_follows_from_a_capture_or_a_trace_and_says_why() {
             64 << 20
         )
     };
-    write(&desk, "job.capture", &(sample(10) + &sample(20)));
-    let found = desk.out(&["advise", "job.capture", "--cold", "5s"], 0);
+    write(&workdir, "job.capture", &(sample(10) + &sample(20)));
+    let found = workdir.out(&["advise", "job.capture", "--cold", "5s"], 0);
     assert!(found.contains("memory.high         67096576 (64.0 MiB)"), "{found}");
     assert!(found.contains("memory.reclaim now  12288 (12.0 KiB)"), "{found}");
-    let json = desk.out(&["advise", "job.capture", "--format", "json"], 0);
+    let json = workdir.out(&["advise", "job.capture", "--format", "json"], 0);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((json["high"].as_u64(), json["current"].as_u64()), (None, Some(64 << 20)));
-    write(&desk, "t.csv", "op,page\nr,1\nr,2\nr,1\nr,2\n");
-    let found = desk.out(&["advise", "t.csv"], 0);
+    write(&workdir, "t.csv", "op,page\nr,1\nr,2\nr,1\nr,2\n");
+    let found = workdir.out(&["advise", "t.csv"], 0);
     assert!(found.contains("memory.high     8192 (8.0 KiB)"), "{found}");
-    write(&desk, "machine", "time: 1\npgscan 5\n");
-    let told = desk.refused(&["advise", "machine"]);
+    write(&workdir, "machine", "time: 1\npgscan 5\n");
+    let told = workdir.refused(&["advise", "machine"]);
     assert!(told.contains("machine: no memory.current in it: capture with --group"), "{told}");
-    assert!(desk.refused(&["advise", "none"]).contains("none: "));
-    assert!(desk.refused(&["advise", "t.csv", "--pressure", "0"]).contains("0.001 to 100"));
+    assert!(workdir.refused(&["advise", "none"]).contains("none: "));
+    assert!(workdir.refused(&["advise", "t.csv", "--pressure", "0"]).contains("0.001 to 100"));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::booted::{can_boot, plan};
-use crate::desk::{Desk, MOCK};
+use crate::workdir::{MOCK, Workdir};
 
 /// Bounds on what the mock backend answers: one that holds on every variant, one that holds on one.
 const BOUNDS: &str = "
@@ -18,15 +18,15 @@ at_least = 120
 variant = \"after\"
 ";
 
-fn desk(bounds: &str) -> Desk {
-    let desk = Desk::new();
-    fs::write(desk.path().join("p.toml"), format!("{MOCK}{bounds}")).unwrap();
-    desk
+fn workdir(bounds: &str) -> Workdir {
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("p.toml"), format!("{MOCK}{bounds}")).unwrap();
+    workdir
 }
 
-fn refused(desk: &Desk, args: &str) -> String {
+fn refused(workdir: &Workdir, args: &str) -> String {
     let args: Vec<&str> = args.split(' ').collect();
-    let told = desk.refused(&args);
+    let told = workdir.refused(&args);
     let told = told.strip_prefix("mglru: error: ").unwrap_or_else(|| panic!("{args:?}: {told}"));
     assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
     told.trim_end().to_string()
@@ -34,49 +34,49 @@ fn refused(desk: &Desk, args: &str) -> String {
 
 #[test]
 fn bounds_that_hold_are_status_0_and_broken_ones_1() {
-    let desk = desk(BOUNDS);
-    insta::assert_snapshot!(desk.out(&["check", "p.toml", "--seeds", "1"], 0), @r"
+    let workdir = workdir(BOUNDS);
+    insta::assert_snapshot!(workdir.out(&["check", "p.toml", "--seeds", "1"], 0), @r"
     ok       before: reads & <more>: 4 (at most 4)
     ok       after: reads & <more>: 3.200 (at most 4)
     ok       after: ops_per_s: 126.2 (at least 120)
     mock: 3 of 3 bounds hold
     ");
     let broken = ["check", "p.toml", "--set", "workload.factor.after=0.5", "--variant", "after"];
-    let told = desk.out(&broken, 1);
+    let told = workdir.out(&broken, 1);
     assert!(told.contains("BROKEN   after: reads & <more>: 8 (at most 4)"), "{told}");
-    assert!(!desk.path().join("mglru-runs").exists(), "records are kept only with --out");
-    desk.out(&["check", "p.toml", "--out", "o"], 0);
-    assert_eq!(desk.read("o/records.jsonl").lines().count(), 6);
+    assert!(!workdir.path().join("mglru-runs").exists(), "records are kept only with --out");
+    workdir.out(&["check", "p.toml", "--out", "o"], 0);
+    assert_eq!(workdir.read("o/records.jsonl").lines().count(), 6);
 }
 
 #[test]
 fn build_farms_can_read_both_forms() {
-    let desk = desk(BOUNDS);
+    let workdir = workdir(BOUNDS);
     let set = ["--set", "workload.factor.after=0.5", "--seeds", "1"];
     let args = [&["check", "p.toml", "--tap", "--junit", "j.xml"][..], &set].concat();
-    let told = desk.out(&args, 1);
+    let told = workdir.out(&args, 1);
     assert!(told.starts_with("TAP version 13\n1..3\nok 1 - before: reads"), "{told}");
     assert!(told.contains("\nnot ok 2 - after: reads & <more>\n  ---\n  found: '8'\n"), "{told}");
     let counted = told.lines().filter(|line| line.starts_with("ok") || line.starts_with("not"));
     assert_eq!(counted.count(), 3);
-    xml(&desk, 3, 2, 0);
+    xml(&workdir, 3, 2, 0);
     let unbooted =
         ["check", "p.toml", "--junit", "j.xml", "--set", "workload.unbooted='<no> boot'"];
     assert!(
-        desk.out(&unbooted, 125).starts_with("unjudged mock: p.toml: before seed 1: <no> boot")
+        workdir.out(&unbooted, 125).starts_with("unjudged mock: p.toml: before seed 1: <no> boot")
     );
-    xml(&desk, 1, 0, 1);
+    xml(&workdir, 1, 0, 1);
 }
 
 /// Has another program read the file.
-fn xml(desk: &Desk, tests: u32, failures: u32, errors: u32) {
-    let text = desk.read("j.xml");
+fn xml(workdir: &Workdir, tests: u32, failures: u32, errors: u32) {
+    let text = workdir.read("j.xml");
     let want = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&want), "{text}");
     let reader = "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])";
     let mut python = Command::new("python3");
-    python.args(["-c", reader, "j.xml"]).current_dir(desk.path());
+    python.args(["-c", reader, "j.xml"]).current_dir(workdir.path());
     match python.stderr(Stdio::null()).status() {
         Ok(status) => assert!(status.success(), "{text}"),
         Err(e) => println!("skipped: python3: {e}"),
@@ -85,15 +85,15 @@ fn xml(desk: &Desk, tests: u32, failures: u32, errors: u32) {
 
 #[test]
 fn a_machine_that_fails_is_passed_over_and_a_mistake_is_not() {
-    let desk = desk(BOUNDS);
+    let workdir = workdir(BOUNDS);
     let machine = ["check", "p.toml", "--tap", "--set", "workload.unbooted='it hangs'"];
     for bisect in [&[][..], &["--bisect"]] {
-        let told = desk.out(&[&machine[..], bisect].concat(), 125);
+        let told = workdir.out(&[&machine[..], bisect].concat(), 125);
         assert_eq!(told, "TAP version 13\nBail out! p.toml: before seed 1: it hangs\n");
     }
-    let told = refused(&desk, "check p.toml --set workload.fail=nothing --junit j.xml");
+    let told = refused(&workdir, "check p.toml --set workload.fail=nothing --junit j.xml");
     assert_eq!(told, "p.toml: before seed 1: nothing");
-    assert!(!desk.path().join("j.xml").exists(), "nothing is written of what was not judged");
+    assert!(!workdir.path().join("j.xml").exists(), "nothing is written of what was not judged");
 }
 
 /// What a user may get wrong, and how the line about it begins.
@@ -115,7 +115,7 @@ const MISTAKES: [(&str, &str); 10] = [
 
 #[test]
 fn a_mistake_is_one_line_and_stops_git_bisect() {
-    let desk = desk(BOUNDS);
+    let workdir = workdir(BOUNDS);
     for (name, bound) in [
         ("typo", "metric = \"pgpgn\"\nat_most = 1"),
         ("phase", "metric = \"pgpgin\"\nphase = \"late\"\nat_most = 1"),
@@ -123,24 +123,24 @@ fn a_mistake_is_one_line_and_stops_git_bisect() {
         ("record", "metric = \"pgpgin\"\nrecord = \"r.jsonl\"\nwithin = \"5%\""),
     ] {
         let text = format!("{MOCK}\n[[bound]]\n{bound}\n");
-        fs::write(desk.path().join(format!("{name}.toml")), text).unwrap();
+        fs::write(workdir.path().join(format!("{name}.toml")), text).unwrap();
     }
     for (args, want) in MISTAKES {
-        let told = refused(&desk, &format!("check {args}"));
+        let told = refused(&workdir, &format!("check {args}"));
         assert!(told.starts_with(want), "{args}: {told}");
         let words: Vec<&str> = ["check", "--bisect"].into_iter().chain(args.split(' ')).collect();
-        let stopped = desk.run(&words);
+        let stopped = workdir.run(&words);
         assert_eq!(stopped.status.code(), Some(255), "{args}");
         assert_eq!(String::from_utf8_lossy(&stopped.stdout), "", "{args}");
     }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
 
 #[test]
 fn kernels_that_are_none_are_named() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("text"), "no kernel").unwrap();
-    plan(&desk);
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("text"), "no kernel").unwrap();
+    plan(&workdir);
     let image = "is no kernel to boot: a bzImage, such as arch/x86/boot/bzImage";
     for (args, want) in [
         ("kernel path 9.9.9", "9.9.9 is not there; mglru kernel fetch 9.9.9"),
@@ -151,7 +151,7 @@ fn kernels_that_are_none_are_named() {
         ("run booted.toml --kernel text", &format!("booted.toml: backend kernel: text: {image}")),
         ("check booted.toml --kernel text", "booted.toml: backend kernel: text: is no kernel"),
     ] {
-        let told = refused(&desk, args);
+        let told = refused(&workdir, args);
         assert!(told.starts_with(want), "{args}: {told}");
     }
 }
@@ -162,8 +162,8 @@ fn without_a_mirror_a_fetch_says_so() {
         println!("skipped: no apt-get here");
         return;
     }
-    let desk = Desk::new();
-    let at = |name: &str| desk.path().join(name).display().to_string();
+    let workdir = Workdir::new();
+    let at = |name: &str| workdir.path().join(name).display().to_string();
     fs::create_dir_all(at("state/lists/partial")).unwrap();
     fs::write(at("sources"), "deb [trusted=yes] http://127.0.0.1:9/debian trixie main\n").unwrap();
     let state = at("state");
@@ -184,12 +184,12 @@ fn without_a_mirror_a_fetch_says_so() {
         let errors = told.lines().filter(|line| line.contains("error:"));
         assert_eq!(errors.count(), 1, "{told}");
     }
-    assert!(!desk.path().join("cache/mglru/kernels").exists(), "nothing is half there");
+    assert!(!workdir.path().join("cache/mglru/kernels").exists(), "nothing is half there");
 }
 
 #[test]
 fn the_options_of_a_kernel_are_a_fragment() {
-    let text = Desk::new().out(&["kernel", "config"], 0);
+    let text = Workdir::new().out(&["kernel", "config"], 0);
     let is_setting = |line: &str| line.starts_with("CONFIG_") && line.ends_with("=y");
     let other = text.lines().find(|l| !l.is_empty() && !l.starts_with('#') && !is_setting(l));
     assert_eq!(other, None);
@@ -197,21 +197,21 @@ fn the_options_of_a_kernel_are_a_fragment() {
 }
 
 /// What lies in a folder for temporary files.
-fn files(desk: &Desk) -> Vec<std::ffi::OsString> {
-    let entries = fs::read_dir(desk.path().join("tmp")).unwrap().flatten();
+fn files(workdir: &Workdir) -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(workdir.path().join("tmp")).unwrap().flatten();
     entries.map(|entry| entry.file_name()).collect()
 }
 
 #[test]
 fn a_kernel_that_cannot_be_judged_leaves_nothing_behind() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
-    let text = desk.read("booted.toml") + "\n[[bound]]\nno_oom_kill = true\n";
-    fs::write(desk.path().join("b.toml"), text).unwrap();
-    fs::create_dir(desk.path().join("tmp")).unwrap();
+    plan(&workdir);
+    let text = workdir.read("booted.toml") + "\n[[bound]]\nno_oom_kill = true\n";
+    fs::write(workdir.path().join("b.toml"), text).unwrap();
+    fs::create_dir(workdir.path().join("tmp")).unwrap();
     let huge = "kernel.memory=1TiB";
     let check = ["check", "b.toml", "--backend", "kernel", "--variant", "k6.12", "--bisect"];
     for (args, status, want) in [
@@ -221,21 +221,21 @@ fn a_kernel_that_cannot_be_judged_leaves_nothing_behind() {
         (&["--set", huge], 255, "does not fit in this host's free memory"),
     ] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
-        program.current_dir(desk.path()).args(check).args(args);
-        let output = program.env("TMPDIR", desk.path().join("tmp")).output().unwrap();
+        program.current_dir(workdir.path()).args(check).args(args);
+        let output = program.env("TMPDIR", workdir.path().join("tmp")).output().unwrap();
         let told = [&output.stdout[..], &output.stderr].concat();
         let told = String::from_utf8_lossy(&told).into_owned();
         assert_eq!(output.status.code(), Some(status), "{args:?}: {told}");
         assert!(told.contains(want) && told.lines().count() == 1, "{args:?}: {told}");
         assert!(!told.contains("console:"), "a file that is gone is named: {told}");
-        assert_eq!(files(&desk), [""; 0], "{args:?}");
+        assert_eq!(files(&workdir), [""; 0], "{args:?}");
     }
 }
 
 #[test]
 fn a_host_without_qemu_says_what_to_install() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
     if ["/usr/sbin", "/sbin", "/usr/local/sbin"]
@@ -245,13 +245,13 @@ fn a_host_without_qemu_says_what_to_install() {
         println!("skipped: QEMU lies where it is found without PATH");
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
-    program.current_dir(desk.path()).args(["run", "booted.toml", "--backend", "kernel"]);
-    let output = program.env("PATH", desk.path()).output().unwrap();
+    program.current_dir(workdir.path()).args(["run", "booted.toml", "--backend", "kernel"]);
+    let output = program.env("PATH", workdir.path()).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     let want = "booted.toml: backend kernel: qemu-system-x86_64 is not installed; `mglru doctor";
     assert!(told.contains(want) && told.lines().count() == 1, "{told}");
-    assert!(!desk.path().join("mglru-runs").exists(), "nothing is left behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "nothing is left behind");
 }

@@ -5,22 +5,22 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// Twenty-one runs of Linux 6.12.117, both LRUs, every kind of access.
 const SUBSET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/subset.jsonl");
 
-fn control(desk: &Desk, args: &[&str]) -> Json {
+fn control(workdir: &Workdir, args: &[&str]) -> Json {
     let args = [&["control", "--truth", SUBSET, "--out", "out", "--format", "json"], args].concat();
-    let output = desk.run(&args);
+    let output = workdir.run(&args);
     assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
 fn measured_jobs_are_met_within_bounds() {
-    let desk = Desk::new();
-    let found = control(&desk, &["--jobs", "2"]);
+    let workdir = Workdir::new();
+    let found = control(&workdir, &["--jobs", "2"]);
     assert_eq!(found["runs"][0]["version"], "6.12.117");
     assert!(found["versions"]["6.12.117"]["on"]["reads"]["n"].as_u64() > Some(8));
     let all = &found["summary"]["all"];
@@ -34,16 +34,16 @@ fn measured_jobs_are_met_within_bounds() {
         let most = if is_full { 0.02 } else { 0.10 };
         assert!(run["rel_error"].as_f64().unwrap().abs() < most, "{run}");
     }
-    let again = control(&desk, &[]);
+    let again = control(&workdir, &[]);
     assert_eq!(again, found, "resumed from its records");
 }
 
 #[test]
 fn the_program_holds_its_truth_and_replays_each_version_by_its_rules() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let args = ["--version", "7.1", "--version", "7.2.12", "--only", "2pread.z0.99_n20480"];
     let args = [&["validate", "--format", "json"], &args[..]].concat();
-    let found = desk.run(&args);
+    let found = workdir.run(&args);
     assert!(found.status.code() < Some(2), "{}", String::from_utf8_lossy(&found.stderr));
     let found: Json = serde_json::from_slice(&found.stdout).unwrap();
     let versions: Vec<&String> = found["versions"].as_object().unwrap().keys().collect();
@@ -52,7 +52,7 @@ fn the_program_holds_its_truth_and_replays_each_version_by_its_rules() {
         let reads = found["versions"]["7.1.13"][lru]["reads"]["median_abs_rel_error"].as_f64();
         assert!(reads < Some(0.02), "{lru}: {reads:?}");
     }
-    let folder = fs::read_dir(desk.path().join("mglru-runs")).unwrap().flatten().next().unwrap();
+    let folder = fs::read_dir(workdir.path().join("mglru-runs")).unwrap().flatten().next().unwrap();
     let records = fs::read_to_string(folder.path().join("records.jsonl")).unwrap();
     let variants = records.lines().map(|line| {
         let record: Json = serde_json::from_str(line).unwrap();
@@ -65,7 +65,7 @@ fn the_program_holds_its_truth_and_replays_each_version_by_its_rules() {
 
 #[test]
 fn what_was_not_measured_is_refused_by_name() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     for (args, want) in [
         (
             "--version 7.1.1",
@@ -74,14 +74,14 @@ fn what_was_not_measured_is_refused_by_name() {
         ("--only nothing", "--only nothing: no run's id has it\n"),
     ] {
         let words: Vec<&str> = ["control"].into_iter().chain(args.split(' ')).collect();
-        assert_eq!(desk.refused(&words), format!("mglru: error: {want}"));
+        assert_eq!(workdir.refused(&words), format!("mglru: error: {want}"));
     }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
 
 #[test]
 fn bad_truth_is_one_line_that_names_file_and_line() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let good = fs::read_to_string(SUBSET).unwrap();
     let first = good.lines().next().unwrap();
     let cases = [
@@ -95,13 +95,13 @@ fn bad_truth_is_one_line_that_names_file_and_line() {
         ),
     ];
     for (text, want) in cases {
-        fs::write(desk.path().join("t.jsonl"), &text).unwrap();
-        let told = desk.refused(&["control", "--truth", "t.jsonl"]);
+        fs::write(workdir.path().join("t.jsonl"), &text).unwrap();
+        let told = workdir.refused(&["control", "--truth", "t.jsonl"]);
         assert!(told.starts_with(&format!("mglru: error: {want}")), "{told}{want}");
         assert_eq!(told.matches('\n').count(), 1, "{told}");
     }
-    let told = desk.refused(&["control", "--truth", "missing.jsonl"]);
+    let told = workdir.refused(&["control", "--truth", "missing.jsonl"]);
     assert!(told.starts_with("mglru: error: missing.jsonl: No such file"), "{told}");
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
     assert!(Path::new(SUBSET).exists());
 }

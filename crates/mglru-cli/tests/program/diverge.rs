@@ -1,7 +1,7 @@
 //! `mglru diverge`: where two kernels part.
 
 use crate::booted::can_boot;
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// One task reads more than fits, by descriptor.
 const PLAN: &str = r#"
@@ -26,14 +26,14 @@ phase main ops=3000 mix=0:1
 """
 "#;
 
-fn write(desk: &Desk) {
-    std::fs::write(desk.path().join("parts.toml"), PLAN).unwrap();
+fn write(workdir: &Workdir) {
+    std::fs::write(workdir.path().join("parts.toml"), PLAN).unwrap();
 }
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
-    let desk = Desk::new();
-    write(&desk);
+    let workdir = Workdir::new();
+    write(&workdir);
     for (args, want) in [
         (&["parts.toml", "--on", "pgscam"][..], "--on pgscam: no such field (did you mean pgscan"),
         (&["parts.toml", "--picture", "x=a.svg"], "--picture x: no such field"),
@@ -42,7 +42,7 @@ fn what_cannot_be_compared_is_refused() {
         (&["small.toml", "--model", "k7.1"], "small.toml: 2 runs; --model goes with one: one"),
         (&["small.toml", "--variant", "after", "--model", "k7.x"], "small.toml: variant"),
     ] {
-        let told = desk.refused(&[&["diverge"], args].concat());
+        let told = workdir.refused(&[&["diverge"], args].concat());
         assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}: {told}");
     }
     for (option, value, want) in [
@@ -50,64 +50,64 @@ fn what_cannot_be_compared_is_refused() {
         ("--picture", "pgscan", "want FIELD=FILE.svg"),
         ("--tolerance", "2%x", "want N, P% or P%+PAGES"),
     ] {
-        let told = desk.refused(&["diverge", "parts.toml", option, value]);
+        let told = workdir.refused(&["diverge", "parts.toml", option, value]);
         assert!(told.contains(want), "{option} {value}: {told}");
     }
-    let fields = desk.out(&["diverge", "parts.toml", "--fields"], 0);
+    let fields = workdir.out(&["diverge", "parts.toml", "--fields"], 0);
     assert!(fields.contains("pgsteal") && fields.lines().count() == 16, "{fields}");
 }
 
 #[test]
 fn two_models_part_and_one_does_not_part_from_itself() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let sides = ["--variant", "k6.12", "--variant", "classic"];
-    let told = desk.out(&[&["diverge", "small.toml"], &sides[..]].concat(), 1);
+    let told = workdir.out(&[&["diverge", "small.toml"], &sides[..]].concat(), 1);
     assert!(told.contains("first moment: access "), "{told}");
     let same = ["--variant", "k7.1", "--model", "twin=k7.1", "--tolerance", "0"];
-    let told = desk.out(&[&["diverge", "small.toml"], &same[..]].concat(), 0);
+    let told = workdir.out(&[&["diverge", "small.toml"], &same[..]].concat(), 0);
     assert!(told.starts_with("no difference up to access "), "{told}");
 }
 
 #[test]
 fn a_kernel_and_the_model_are_two_sides() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    write(&desk);
+    write(&workdir);
     let side = ["diverge", "parts.toml", "--variant", "k6.12", "--model", "k6.12"];
-    let near = desk.out(&side, 0);
+    let near = workdir.out(&side, 0);
     assert!(near.starts_with("no difference up to access "), "{near}");
     // A model is never the same to the page, and another policy is further off.
     let other = ["diverge", "parts.toml", "--variant", "k6.12", "--model", "m=random"];
     let exact = ["--tolerance", "0"];
-    let told = desk.out(&[&other[..], &exact].concat(), 1);
+    let told = workdir.out(&[&other[..], &exact].concat(), 1);
     assert!(told.contains(" on k6.12, ") && told.contains(" on m ("), "{told}");
-    assert!(desk.out(&[&side[..], &exact].concat(), 1).contains("first moment: access "));
+    assert!(workdir.out(&[&side[..], &exact].concat(), 1).contains("first moment: access "));
 }
 
 #[test]
 fn one_kernel_alone_is_refused() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    write(&desk);
-    let told = desk.refused(&["diverge", "parts.toml", "--variant", "k6.12"]);
+    write(&workdir);
+    let told = workdir.refused(&["diverge", "parts.toml", "--variant", "k6.12"]);
     assert!(told.starts_with("mglru: error: parts.toml: 1 runs; diverge compares two"), "{told}");
 }
 
 #[test]
 fn generations_and_lists_part_once_memory_is_full() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    write(&desk);
+    write(&workdir);
     let curves = "pgscan=curves.svg";
     let args = ["diverge", "parts.toml", "--out", "page.html", "--format", "json"];
     let args = [&args[..], &["--picture", curves, "--pages", "0:0-1023"]].concat();
-    let found: serde_json::Value = serde_json::from_str(&desk.out(&args, 1)).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&workdir.out(&args, 1)).unwrap();
     let parting = &found["moment"]["parting"];
     let at = |key: &str| parting[key].as_u64().unwrap();
     // 4 MiB hold 1,024 pages, less what else is charged: until then nothing is reclaimed.
@@ -115,8 +115,8 @@ fn generations_and_lists_part_once_memory_is_full() {
     let events = &found["moment"]["events"];
     assert!(events[0].as_str().unwrap().contains("mm_vmscan_"), "{events}");
     assert!(found["moment"]["generations"][0].as_str().unwrap().contains("/job"), "{found}");
-    assert!(desk.read("page.html").contains("<svg"));
-    assert!(desk.read("curves.svg").starts_with("<svg "));
+    assert!(workdir.read("page.html").contains("<svg"));
+    assert!(workdir.read("curves.svg").starts_with("<svg "));
     let most = found["series"]["sides"][0].as_array().unwrap().iter().map(|row| row[0].as_u64());
     let most = most.max().flatten().unwrap();
     assert!((300..=1024).contains(&most), "half of the file counts: {most}");
@@ -124,8 +124,8 @@ fn generations_and_lists_part_once_memory_is_full() {
 
 #[test]
 fn a_sysctl_alone_is_found_where_it_first_matters() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
     let job = "region kind=pread path=/mnt/f0 pages=2048\nregion kind=anon pages=2048\n\
@@ -135,8 +135,8 @@ fn a_sysctl_alone_is_found_where_it_first_matters() {
     let (head, rest) = PLAN.split_once("region kind").unwrap();
     let (_, tail) = rest.split_once("mix=0:1").unwrap();
     let head = head.replace("readahead_kb = 0", "readahead_kb = 0\nswap.kind = \"zram\"");
-    std::fs::write(desk.path().join("parts.toml"), format!("{head}{job}{tail}")).unwrap();
+    std::fs::write(workdir.path().join("parts.toml"), format!("{head}{job}{tail}")).unwrap();
     let sides = ["--variant", "k6.12+swappiness=0", "--variant", "k6.12+swappiness=200"];
-    let told = desk.out(&[&["diverge", "parts.toml"], &sides[..]].concat(), 1);
+    let told = workdir.out(&[&["diverge", "parts.toml"], &sides[..]].concat(), 1);
     assert!(told.contains("first moment: access ") && told.contains("| anon "), "{told}");
 }

@@ -3,45 +3,45 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 #[test]
 fn a_folder_that_cannot_be_made_is_refused() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("file"), "x").unwrap();
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("file"), "x").unwrap();
     for out in ["file", "file/below"] {
-        let told = desk.refused(&["run", "mock.toml", "--out", out]);
+        let told = workdir.refused(&["run", "mock.toml", "--out", out]);
         assert!(told.starts_with(&format!("mglru: error: {out}: ")), "{told}");
         assert_eq!(told.matches('\n').count(), 1, "{told}");
     }
-    assert_eq!(desk.read("file"), "x");
+    assert_eq!(workdir.read("file"), "x");
 }
 
 #[test]
 fn two_processes_cannot_write_one_folder() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path().join("o")).unwrap();
-    let held = fs::File::create(desk.path().join("o/lock")).unwrap();
+    let workdir = Workdir::new();
+    fs::create_dir(workdir.path().join("o")).unwrap();
+    let held = fs::File::create(workdir.path().join("o/lock")).unwrap();
     held.lock().unwrap();
     let want = "another mglru is writing this folder; wait for it or take another --out";
-    let told = desk.refused(&["run", "mock.toml", "--out", "o"]);
+    let told = workdir.refused(&["run", "mock.toml", "--out", "o"]);
     assert_eq!(told, format!("mglru: error: o: {want}\n"));
-    assert!(!desk.path().join("o/records.jsonl").exists());
+    assert!(!workdir.path().join("o/records.jsonl").exists());
     drop(held);
-    desk.out(&["run", "mock.toml", "--out", "o"], 0);
+    workdir.out(&["run", "mock.toml", "--out", "o"], 0);
 }
 
 /// The shell bounds the size of files, and a write past it fails as on a full disk.
 #[test]
 fn a_full_disk_is_one_line_and_the_next_run_takes_up_where_it_stopped() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let seeds = ["run", "mock.toml", "--seeds", "20", "--jobs", "1"];
     let script = "trap '' XFSZ; ulimit -f 4; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", script, "sh", env!("CARGO_BIN_EXE_mglru")])
         .args(seeds)
         .args(["--out", "full"])
-        .current_dir(desk.path())
+        .current_dir(workdir.path())
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -49,25 +49,28 @@ fn a_full_disk_is_one_line_and_the_next_run_takes_up_where_it_stopped() {
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.starts_with("mglru: error: full/records.jsonl: File too large"), "{told}");
     assert_eq!((told.matches('\n').count(), output.stdout.len()), (1, 0), "{told}");
-    let kept = desk.read("full/records.jsonl");
+    let kept = workdir.read("full/records.jsonl");
     assert!(kept.ends_with('\n') && (1..40).contains(&kept.lines().count()), "{kept}");
 
-    let again = desk.run(&[&seeds[..], &["--out", "full"]].concat());
+    let again = workdir.run(&[&seeds[..], &["--out", "full"]].concat());
     let told = String::from_utf8(again.stderr).unwrap();
     let want = format!("mglru: {} records kept from earlier runs\n", kept.lines().count());
     assert_eq!((told, again.status.code()), (want, Some(0)));
-    desk.out(&[&seeds[..], &["--out", "whole"]].concat(), 0);
-    assert_eq!(desk.read("full/records.jsonl"), desk.read("whole/records.jsonl"));
+    workdir.out(&[&seeds[..], &["--out", "whole"]].concat(), 0);
+    assert_eq!(workdir.read("full/records.jsonl"), workdir.read("whole/records.jsonl"));
 }
 
 #[test]
 fn records_of_the_machine_are_the_same_bytes_whatever_the_jobs() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let run = ["run", "small.toml", "--seeds", "2", "--variant", "after", "--variant", "lru"];
     for (jobs, out) in [("1", "a"), ("2", "b"), ("1", "c")] {
-        desk.out(&[&run[..], &["--jobs", jobs, "--out", out]].concat(), 0);
+        workdir.out(&[&run[..], &["--jobs", jobs, "--out", out]].concat(), 0);
     }
-    let first = desk.read("a/records.jsonl");
+    let first = workdir.read("a/records.jsonl");
     assert_eq!(first.lines().count(), 4);
-    assert_eq!((&desk.read("b/records.jsonl"), &desk.read("c/records.jsonl")), (&first, &first));
+    assert_eq!(
+        (&workdir.read("b/records.jsonl"), &workdir.read("c/records.jsonl")),
+        (&first, &first)
+    );
 }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use crate::booted::{can_boot, plan};
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 const RUN: [&str; 8] =
     ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--seeds", "1"];
@@ -20,9 +20,12 @@ struct Held {
 }
 
 impl Held {
-    fn start(desk: &Desk, out: &str, moment: &str) -> Self {
+    fn start(workdir: &Workdir, out: &str, moment: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mglru"));
-        command.current_dir(desk.path()).args(RUN).args(["--out", out, "--until", moment, "--gdb"]);
+        command
+            .current_dir(workdir.path())
+            .args(RUN)
+            .args(["--out", out, "--until", moment, "--gdb"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let mut held = Self { child, out, said: String::new() };
@@ -80,45 +83,45 @@ impl Debugger {
     }
 }
 
-fn kept(desk: &Desk, out: &str, file: &str) -> String {
-    let folder = fs::read_dir(desk.path().join(out).join("until")).unwrap().flatten().next();
+fn kept(workdir: &Workdir, out: &str, file: &str) -> String {
+    let folder = fs::read_dir(workdir.path().join(out).join("until")).unwrap().flatten().next();
     fs::read_to_string(folder.unwrap().path().join(file)).unwrap()
 }
 
 #[test]
 fn a_debugger_without_a_moment_a_port_or_a_kernel_is_refused() {
-    let desk = Desk::new();
-    plan(&desk);
-    let told = desk.refused(&["run", "booted.toml", "--gdb"]);
+    let workdir = Workdir::new();
+    plan(&workdir);
+    let told = workdir.refused(&["run", "booted.toml", "--gdb"]);
     assert!(told.contains("--until <ACCESSES|TIME|EVENT>"), "{told}");
-    let told = desk.refused(&["run", "booted.toml", "--until", "5", "--gdb=70000"]);
+    let told = workdir.refused(&["run", "booted.toml", "--until", "5", "--gdb=70000"]);
     assert!(told.contains("invalid value '70000' for '--gdb"), "{told}");
-    let told = desk.refused(&["run", "small.toml", "--until", "5", "--gdb"]);
+    let told = workdir.refused(&["run", "small.toml", "--until", "5", "--gdb"]);
     assert!(told.contains("--until ends booted runs of a workload (--backend kernel)"), "{told}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = format!("--gdb={}", taken.local_addr().unwrap().port());
-    let told = desk.refused(&["run", "booted.toml", "--until", "5", &port]);
+    let told = workdir.refused(&["run", "booted.toml", "--until", "5", &port]);
     assert!(told.starts_with(&format!("mglru: error: {port}: 127.0.0.1:")), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
-    if !can_boot(&desk) {
+    if !can_boot(&workdir) {
         return;
     }
     let told =
-        desk.refused(&["run", "booted.toml", "--backend", "kernel", "--until", "5", "--gdb"]);
+        workdir.refused(&["run", "booted.toml", "--backend", "kernel", "--until", "5", "--gdb"]);
     assert!(told.contains("2 runs; --gdb holds one: one --variant and one seed"), "{told}");
 }
 
 #[test]
 fn a_debugger_finds_the_machine_as_the_same_run_without_it_ends() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
-    desk.out(&[&RUN[..], &["--out", "plain", "--until", "3000"]].concat(), 0);
-    let held = Held::start(&desk, "held", "3000");
+    plan(&workdir);
+    workdir.out(&[&RUN[..], &["--out", "plain", "--until", "3000"]].concat(), 0);
+    let held = Held::start(&workdir, "held", "3000");
     for file in ["vmstat", "lru_gen", "touch.memory.stat", "f0.pages", "trace"] {
-        assert_eq!(kept(&desk, "held", file), kept(&desk, "plain", file), "{file}");
+        assert_eq!(kept(&workdir, "held", file), kept(&workdir, "plain", file), "{file}");
     }
     let mut debugger = held.debugger();
     let features = debugger.ask("qSupported:xmlRegisters=i386");
@@ -135,12 +138,12 @@ fn a_debugger_finds_the_machine_as_the_same_run_without_it_ends() {
 
 #[test]
 fn the_work_goes_on_when_the_debugger_says_so() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
-    let held = Held::start(&desk, "held", "200");
+    plan(&workdir);
+    let held = Held::start(&workdir, "held", "200");
     let mut debugger = held.debugger();
     debugger.ask("qSupported:xmlRegisters=i386");
     debugger.ask("?");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 const JOB: &str = r#"
 name = "job"
@@ -86,12 +86,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn mistakes_name_section_line_and_word() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     for (from, to, want) in MISTAKES {
         let text = if JOB.contains(from) { JOB } else { SEVERAL };
         assert!(text.contains(from), "{from}");
-        fs::write(desk.path().join("p.toml"), text.replace(from, to)).unwrap();
-        let told = desk.refused(&["run", "p.toml"]);
+        fs::write(workdir.path().join("p.toml"), text.replace(from, to)).unwrap();
+        let told = workdir.refused(&["run", "p.toml"]);
         assert!(told.starts_with(&format!("mglru: error: p.toml: {want}")), "{told}{want}");
         assert_eq!(told.matches('\n').count(), 1, "{told}");
     }
@@ -99,12 +99,12 @@ fn mistakes_name_section_line_and_word() {
 
 #[test]
 fn phases_of_the_model_have_counters() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("p.toml"), JOB).unwrap();
-    let table = desk.out(&["run", "p.toml", "--out", "o"], 0);
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("p.toml"), JOB).unwrap();
+    let table = workdir.out(&["run", "p.toml", "--out", "o"], 0);
     let row = table.lines().find(|line| line.starts_with("| pgpgin@read")).unwrap();
     assert_eq!(row.matches(" 400 ").count(), 2, "{table}");
-    let records = fs::read_to_string(desk.path().join("o/records.jsonl")).unwrap();
+    let records = fs::read_to_string(workdir.path().join("o/records.jsonl")).unwrap();
     let first: serde_json::Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
     let phases = first["custom"]["phases"].as_array().unwrap();
     let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
@@ -118,25 +118,25 @@ fn phases_of_the_model_have_counters() {
 
 #[test]
 fn several_workloads_run_side_by_side_and_a_variant_adds_a_limit() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("p.toml"), SEVERAL).unwrap();
-    let table = desk.out(&["run", "p.toml", "--format", "json"], 0);
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("p.toml"), SEVERAL).unwrap();
+    let table = workdir.out(&["run", "p.toml", "--format", "json"], 0);
     let told: serde_json::Value = serde_json::from_str(&table).unwrap();
     let text = told.to_string();
     assert!(text.contains("pgpgin@one.read"), "{text}");
-    let table = desk.out(&["run", "p.toml", "--out", "q"], 0);
+    let table = workdir.out(&["run", "p.toml", "--out", "q"], 0);
     let row = table.lines().find(|line| line.starts_with("| pgpgin@one.read")).unwrap();
     let read: u64 = row.split('|').nth(4).unwrap().trim().parse().unwrap();
     assert!((400..1500).contains(&read), "the phase ends with its task, not with the run: {row}");
     let set = ["run", "p.toml", "--set", "workload.parts.two.pages=64", "--out", "o"];
-    let table = desk.out(&set, 0);
+    let table = workdir.out(&set, 0);
     let row = table.lines().find(|line| line.starts_with("| /b:memory.peak")).unwrap();
     assert!(row.contains("262144"), "64 pages: {row}");
-    let records = fs::read_to_string(desk.path().join("o/records.jsonl")).unwrap();
+    let records = fs::read_to_string(workdir.path().join("o/records.jsonl")).unwrap();
     assert_eq!(records.lines().count(), 2);
     let set = ["run", "p.toml", "--out", "p"];
-    desk.out(&set, 0);
-    let records = fs::read_to_string(desk.path().join("p/records.jsonl")).unwrap();
+    workdir.out(&set, 0);
+    let records = fs::read_to_string(workdir.path().join("p/records.jsonl")).unwrap();
     let peak = |line: &str| -> u64 {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
         record["groups"]["/b"]["memory.stat"]["memory.peak"].as_u64().unwrap()

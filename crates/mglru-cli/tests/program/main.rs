@@ -7,7 +7,6 @@ mod captures;
 mod check;
 mod contrib;
 mod control;
-mod desk;
 mod diverge;
 mod exec;
 mod folders;
@@ -27,14 +26,15 @@ mod trace_plan;
 mod trace_write;
 mod traces;
 mod until;
+mod workdir;
 
 use std::process::{Command, Stdio};
 
-use desk::Desk;
+use workdir::Workdir;
 
 #[test]
 fn a_run_prints_comparison_verdict_and_how_to_repeat_it() {
-    insta::assert_snapshot!(Desk::new().out(&["run", "mock.toml", "--out", "o"], 0), @r#"
+    insta::assert_snapshot!(Workdir::new().out(&["run", "mock.toml", "--out", "o"], 0), @r#"
     mock on mock: 6 records
     | metric    | base   | variant | base mean | mean | ratio | 95 % interval  | n | verdict    |
     |-----------|--------|---------|-----------|------|-------|----------------|---|------------|
@@ -54,8 +54,8 @@ fn a_run_prints_comparison_verdict_and_how_to_repeat_it() {
 
 #[test]
 fn json_is_one_document_in_the_published_shape() {
-    let desk = Desk::new();
-    let text = desk.out(&["run", "mock.toml", "--out", "o", "--format", "json"], 0);
+    let workdir = Workdir::new();
+    let text = workdir.out(&["run", "mock.toml", "--out", "o", "--format", "json"], 0);
     assert_eq!(text.matches('\n').count(), 1);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["records"].as_array().unwrap().len(), 6);
@@ -79,9 +79,9 @@ fn json_is_one_document_in_the_published_shape() {
 
 #[test]
 fn a_record_keeps_its_published_layout() {
-    let desk = Desk::new();
-    desk.out(&["run", "mock.toml", "--out", "o", "--set", "workload.noise=[]"], 0);
-    let records = desk.read("o/records.jsonl");
+    let workdir = Workdir::new();
+    workdir.out(&["run", "mock.toml", "--out", "o", "--set", "workload.noise=[]"], 0);
+    let records = workdir.read("o/records.jsonl");
     let first = records.lines().next().unwrap().replace(",\"", ",\n\"");
     insta::assert_snapshot!(first, @r#"
     {"schema":1,
@@ -110,33 +110,33 @@ fn a_record_keeps_its_published_layout() {
 
 #[test]
 fn a_missed_expectation_exits_1() {
-    let desk = Desk::new();
-    let text = desk.out(&["run", "mock.toml", "--set", "workload.factor.after=1.01"], 1);
+    let workdir = Workdir::new();
+    let text = workdir.out(&["run", "mock.toml", "--set", "workload.factor.after=1.01"], 1);
     assert!(text.contains("verdict: missed"), "{text}");
 }
 
 #[test]
 fn jobs_do_not_show_in_records_and_a_second_run_keeps_them() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let sweep = ["run", "mock.toml", "--set", "workload.load=[1.0, 2.0, 3.0]"];
     for (jobs, out) in [("1", "a"), ("2", "b")] {
-        desk.out(&[&sweep[..], &["--jobs", jobs, "--out", out]].concat(), 0);
+        workdir.out(&[&sweep[..], &["--jobs", jobs, "--out", out]].concat(), 0);
     }
-    assert_eq!(desk.read("a/records.jsonl"), desk.read("b/records.jsonl"));
-    let again = desk.run(&[&sweep[..], &["--out", "a"]].concat());
+    assert_eq!(workdir.read("a/records.jsonl"), workdir.read("b/records.jsonl"));
+    let again = workdir.run(&[&sweep[..], &["--out", "a"]].concat());
     let told = String::from_utf8(again.stderr).unwrap();
     assert_eq!(told, "mglru: 18 records kept from earlier runs\n");
-    assert_eq!(desk.read("a/records.jsonl"), desk.read("b/records.jsonl"));
+    assert_eq!(workdir.read("a/records.jsonl"), workdir.read("b/records.jsonl"));
 }
 
 #[test]
 fn a_folder_can_be_reported_and_compared_again() {
-    let desk = Desk::new();
-    let table = desk.out(&["run", "mock.toml", "--out", "o"], 0);
-    let again = desk.out(&["report", "o", "--format", "table"], 0);
+    let workdir = Workdir::new();
+    let table = workdir.out(&["run", "mock.toml", "--out", "o"], 0);
+    let again = workdir.out(&["report", "o", "--format", "table"], 0);
     assert!(table.starts_with(&again), "{again}");
-    desk.out(&["run", "mock.toml", "--out", "p", "--set", "workload.ops_per_s=110.0"], 0);
-    let compared = desk.out(&["compare", "o", "p", "--metric", "ops_per_s"], 0);
+    workdir.out(&["run", "mock.toml", "--out", "p", "--set", "workload.ops_per_s=110.0"], 0);
+    let compared = workdir.out(&["compare", "o", "p", "--metric", "ops_per_s"], 0);
     assert!(compared.contains("1.100"), "{compared}");
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// What the browser made of a page: the document, and what it said.
 struct Seen {
@@ -39,12 +39,12 @@ fn widths(document: &str) -> Vec<f64> {
 
 #[test]
 fn a_page_draws_its_charts_alone_and_without_an_error() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let run = ["run", "quickstart", "--seeds", "2", "--out", "o"];
     let small = ["--set", "workload.operations=150000", "--format", "json"];
-    let json = desk.out(&[&run[..], &small].concat(), 0);
+    let json = workdir.out(&[&run[..], &small].concat(), 0);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let page = desk.path().join("o/report.html");
+    let page = workdir.path().join("o/report.html");
     let Some(wide) = browse(&page, 1200) else {
         return println!("skipped: needs a browser (apt-get install chromium)");
     };
@@ -68,26 +68,26 @@ fn a_page_draws_its_charts_alone_and_without_an_error() {
 
 #[test]
 fn samples_are_kept_beside_the_records_and_a_damaged_file_is_named() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let args = ["run", "quickstart", "--seeds", "1", "--variant", "after", "--out", "o"];
-    desk.out(&[&args[..], &["--set", "workload.operations=20000"]].concat(), 0);
-    let runs = std::fs::read_dir(desk.path().join("o/runs")).unwrap();
+    workdir.out(&[&args[..], &["--set", "workload.operations=20000"]].concat(), 0);
+    let runs = std::fs::read_dir(workdir.path().join("o/runs")).unwrap();
     let kept: Vec<_> = runs.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
     std::fs::write(&kept[0], "{").unwrap();
-    let error = desk.refused(&["report", "o"]);
+    let error = workdir.refused(&["report", "o"]);
     assert!(error.contains(".samples.json: EOF while parsing"), "{error}");
 }
 
 #[test]
 fn a_miss_ratio_curve_is_told_in_a_sentence_and_drawn() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let lines: String = (0..60_000u64).map(|i| format!("{}\n", i * i * 7919 % 5_003)).collect();
-    std::fs::write(desk.path().join("t.trc"), lines).unwrap();
+    std::fs::write(workdir.path().join("t.trc"), lines).unwrap();
     let all = ["trace", "mrc", "t.trc", "--picture", "curve.html"];
-    let said = desk.out(&[&all[..], &["--policy", "min", "--size", "10%,100%"]].concat(), 0);
+    let said = workdir.out(&[&all[..], &["--policy", "min", "--size", "10%,100%"]].concat(), 0);
     let replayed = ["trace", "replay", "t.trc", "--policy", "lru,min", "--size", "10%,100%"];
-    let replayed = desk.out(&[&replayed[..], &["--format", "json"]].concat(), 0);
+    let replayed = workdir.out(&[&replayed[..], &["--format", "json"]].concat(), 0);
     let replayed: serde_json::Value = serde_json::from_str(&replayed).unwrap();
     for result in replayed["results"].as_array().unwrap() {
         let ratio = format!("{:.4}", result["miss_ratio"].as_f64().unwrap());
@@ -100,9 +100,9 @@ fn a_miss_ratio_curve_is_told_in_a_sentence_and_drawn() {
         (["trace", "mrc", "t.trc", "--sample", "50%"], "expected a share of the pages up to 12.5%"),
         (["trace", "mrc", "t.trc", "--picture", "no/curve.html"], "no/curve"),
     ] {
-        assert!(desk.refused(&args).contains(error), "{args:?}");
+        assert!(workdir.refused(&args).contains(error), "{args:?}");
     }
-    let Some(seen) = browse(&desk.path().join("curve.html"), 600) else {
+    let Some(seen) = browse(&workdir.path().join("curve.html"), 600) else {
         return println!("skipped: needs a browser (apt-get install chromium)");
     };
     assert!(!seen.said.contains("CONSOLE"), "{}", seen.said);

@@ -7,19 +7,19 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 use crate::booted::{can_boot, plan};
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 const RUN: [&str; 6] = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12"];
 
-fn run(desk: &Desk, args: &[&str]) -> Json {
-    desk.out(&[&RUN[..], args].concat(), 0);
+fn run(workdir: &Workdir, args: &[&str]) -> Json {
+    workdir.out(&[&RUN[..], args].concat(), 0);
     let out = args.last().unwrap();
-    serde_json::from_str(&desk.read(&format!("{out}/records.jsonl"))).unwrap()
+    serde_json::from_str(&workdir.read(&format!("{out}/records.jsonl"))).unwrap()
 }
 
 /// The one file of a run folder's that ends so.
-fn profile(desk: &Desk, out: &str) -> String {
-    let files = fs::read_dir(desk.path().join(out).join("runs")).unwrap().flatten();
+fn profile(workdir: &Workdir, out: &str) -> String {
+    let files = fs::read_dir(workdir.path().join(out).join("runs")).unwrap().flatten();
     let mut files = files.map(|file| file.path());
     let file = files.find(|path| path.to_string_lossy().ends_with(".profile.json")).unwrap();
     fs::read_to_string(file).unwrap()
@@ -27,16 +27,16 @@ fn profile(desk: &Desk, out: &str) -> String {
 
 #[test]
 fn a_profile_is_the_same_each_time_and_leaves_the_run_as_it_is() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
-    let mut plain = run(&desk, &["--out", "plain"]);
-    let mut counted = run(&desk, &["--profile", "--out", "a"]);
-    run(&desk, &["--profile", "--out", "b"]);
-    let text = profile(&desk, "a");
-    assert!(text == profile(&desk, "b"), "two profiles of one run differ");
+    plan(&workdir);
+    let mut plain = run(&workdir, &["--out", "plain"]);
+    let mut counted = run(&workdir, &["--profile", "--out", "a"]);
+    run(&workdir, &["--profile", "--out", "b"]);
+    let text = profile(&workdir, "a");
+    assert!(text == profile(&workdir, "b"), "two profiles of one run differ");
     for record in [&mut plain, &mut counted] {
         record["plan_hash"] = Json::Null;
         record["custom"]["repeat"]["flags"] = Json::Null;
@@ -51,33 +51,33 @@ fn a_profile_is_the_same_each_time_and_leaves_the_run_as_it_is() {
     }
     assert!(phase["user"].as_u64().unwrap() > 100_000, "{text}");
 
-    let table = desk.out(&["profile", "a", "--against", "b", "--top", "3"], 0);
+    let table = workdir.out(&["profile", "a", "--against", "b", "--top", "3"], 0);
     assert!(table.starts_with("instructions for each page reclaimed\nA k6.12: kernel "), "{table}");
     assert_eq!(table.matches("|          0 |").count(), 5, "no function differs: {table}");
-    let lines = desk.out(&["profile", "a", "--format", "collapsed"], 0);
+    let lines = workdir.out(&["profile", "a", "--format", "collapsed"], 0);
     assert!(lines.contains("k6.12;kernel;shrink_folio_list "), "{lines}");
-    assert!(desk.out(&["profile", "a", "--format", "svg"], 0).starts_with("<svg "));
-    let told = desk.refused(&["profile", "plain"]);
+    assert!(workdir.out(&["profile", "a", "--format", "svg"], 0).starts_with("<svg "));
+    let told = workdir.refused(&["profile", "plain"]);
     assert_eq!(told, "mglru: error: plain: k6.12 seed 1 has no profile; run it with --profile\n");
-    let told = desk.refused(&["profile", "a", "--variant", "x"]);
+    let told = workdir.refused(&["profile", "a", "--variant", "x"]);
     assert_eq!(told, "mglru: error: --variant x: not in a (it has: k6.12)\n");
 }
 
 #[test]
 fn a_qemu_that_has_no_plugins_is_one_line() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let script = "#!/bin/sh\n[ \"$1\" = --version ] && exec echo old\n\
                   echo 'qemu-system-x86_64: -plugin: invalid option' >&2\nexit 1\n";
-    let program = desk.path().join("qemu-system-x86_64");
+    let program = workdir.path().join("qemu-system-x86_64");
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut mglru = Command::new(env!("CARGO_BIN_EXE_mglru"));
-    mglru.env("PATH", format!("{}:{path}", desk.path().display())).current_dir(desk.path());
+    mglru.env("PATH", format!("{}:{path}", workdir.path().display())).current_dir(workdir.path());
     let output = mglru.args(RUN).args(["--profile", "--out", "o"]).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), told.matches('\n').count()), (Some(2), 1), "{told}");
@@ -88,13 +88,13 @@ fn a_qemu_that_has_no_plugins_is_one_line() {
 
 #[test]
 fn counting_needs_virtual_time_and_a_booted_kernel() {
-    let desk = Desk::new();
-    plan(&desk);
-    let told = desk.refused(&[&RUN[..], &["--profile", "--host-time"]].concat());
+    let workdir = Workdir::new();
+    plan(&workdir);
+    let told = workdir.refused(&[&RUN[..], &["--profile", "--host-time"]].concat());
     let want = "mglru: error: booted.toml: kernel.profile = true: instructions are counted in";
     assert!(told.starts_with(want), "{told}");
-    let told = desk.refused(&["run", "small.toml", "--profile", "--backend", "sim"]);
+    let told = workdir.refused(&["run", "small.toml", "--profile", "--backend", "sim"]);
     assert!(told.contains("--host-time and --profile go with --backend kernel"), "{told}");
-    let told = desk.refused(&["profile", "gone"]);
+    let told = workdir.refused(&["profile", "gone"]);
     assert!(told.starts_with("mglru: error: gone: "), "{told}");
 }

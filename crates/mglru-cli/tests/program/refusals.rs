@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// What a plan and its options may get wrong, and how the line about it begins.
 const MISTAKES: &[(&str, &str)] = &[
@@ -113,20 +113,20 @@ const MISTAKES: &[(&str, &str)] = &[
 
 #[test]
 fn every_mistake_is_one_line_and_status_2() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("broken.toml"), "name = \"t\"\ntitle = = 3\n").unwrap();
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("broken.toml"), "name = \"t\"\ntitle = = 3\n").unwrap();
     for (args, want) in MISTAKES {
         let args: Vec<&str> = ["run"].into_iter().chain(args.split(' ')).collect();
-        let told = desk.refused(&args);
+        let told = workdir.refused(&args);
         assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}\n{told}{want}");
         assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
     }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
 
 #[test]
 fn other_commands_refuse_alike() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let cases: [(&[&str], &str); 6] = [
         (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
         (&[], "needs a command; see mglru --help"),
@@ -136,7 +136,7 @@ fn other_commands_refuse_alike() {
         (&["ablate", "mock.toml", "--variant", "after"], "--variant after: ablate makes its own"),
     ];
     for (args, want) in cases {
-        let told = desk.refused(args);
+        let told = workdir.refused(args);
         assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}: {told}");
         assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
     }
@@ -145,10 +145,10 @@ fn other_commands_refuse_alike() {
 /// The same traces through the plan, through `info` and through `replay`.
 #[test]
 fn damaged_traces_are_refused_by_every_command() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let whole: String = (0..5000).map(|page| format!("l {:#x} 1\n", page << 12)).collect();
     let packed = zstd::encode_all(whole.as_bytes(), 3).unwrap();
-    let write = |name: &str, bytes: &[u8]| fs::write(desk.path().join(name), bytes).unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(workdir.path().join(name), bytes).unwrap();
     write("cut.addr.zst", &packed[..packed.len() / 2]);
     write("noise.addr.zst", b"\x28\xb5\x2f\xfd this is no frame");
     write("letters.addr", b"l 0x1000 1\nl zzz 1\n");
@@ -164,21 +164,21 @@ fn damaged_traces_are_refused_by_every_command() {
             &["trace", "replay", name, "--policy", "lru,min", "--size", "1"],
         ];
         for args in commands {
-            let told = desk.refused(args);
+            let told = workdir.refused(args);
             assert!(told.contains(name), "{args:?}: {told}");
             assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
         }
     }
-    assert!(!desk.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
+    assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
 
 #[test]
 fn a_cache_is_given_once_and_is_a_size() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("t.addr"), "l 0x1000 1\n").unwrap();
+    let workdir = Workdir::new();
+    fs::write(workdir.path().join("t.addr"), "l 0x1000 1\n").unwrap();
     let refused = |set: &str| {
         let path = ["run", "trace", "--set", "workload.path=t.addr", "--set", set];
-        desk.refused(&path)
+        workdir.refused(&path)
     };
     let twice = refused("groups./trace.memory.max=1MiB");
     assert!(twice.contains("workload.cache: contradicts groups./trace.memory.max"), "{twice}");

@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value as Json;
 
 use crate::booted::{can_boot, plan};
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// How often a pair is booted whose guests differ because something packed was built anew.
 const ATTEMPTS: u32 = 3;
 
 #[test]
 fn a_booted_kernel_repeats_to_the_byte_on_a_busy_host() {
-    let desk = Desk::new();
-    if !can_boot(&desk) {
+    let workdir = Workdir::new();
+    if !can_boot(&workdir) {
         return;
     }
-    plan(&desk);
+    plan(&workdir);
     let run = |out: &str| {
         let args = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12"];
-        desk.out(&[&args[..], &["--out", out]].concat(), 0);
-        fs::read(desk.path().join(out).join("records.jsonl")).unwrap()
+        workdir.out(&[&args[..], &["--out", out]].concat(), 0);
+        fs::read(workdir.path().join(out).join("records.jsonl")).unwrap()
     };
     let first = repeated(run);
     let record: Json = serde_json::from_slice(&first).unwrap();
@@ -105,14 +105,14 @@ fn beside_others<T>(run: impl FnOnce() -> T) -> T {
 
 #[test]
 fn virtual_time_needs_translation() {
-    let desk = Desk::new();
-    plan(&desk);
+    let workdir = Workdir::new();
+    plan(&workdir);
     let args = ["run", "booted.toml", "--backend", "kernel", "--set"];
     let args = [&args[..], &["kernel.accel=kvm", "--set", "kernel.clock=virtual"]].concat();
-    let told = desk.refused(&args);
+    let told = workdir.refused(&args);
     let want = "booted.toml: kernel.accel = kvm: virtual time counts instructions";
     assert!(told.starts_with(&format!("mglru: error: {want}")), "{told}");
-    assert!(desk.refused(&["run", "booted.toml", "--host-time", "--backend", "sim"]).contains(
+    assert!(workdir.refused(&["run", "booted.toml", "--host-time", "--backend", "sim"]).contains(
         "--backend sim: --kernel, --modules, --append, --host-time and --profile go with"
     ));
 }

@@ -1,6 +1,6 @@
 //! Help, lists, completions and `show`: what the program says about itself.
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 const COMMANDS: [&str; 10] = [
     "run",
@@ -17,23 +17,23 @@ const COMMANDS: [&str; 10] = [
 
 #[test]
 fn every_command_teaches_by_example() {
-    let desk = Desk::new();
-    let help = desk.out(&["--help"], 0);
+    let workdir = Workdir::new();
+    let help = workdir.out(&["--help"], 0);
     assert!(help.contains("mglru run quickstart") && help.contains("Exit status"), "{help}");
     for command in COMMANDS {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
-        let help = desk.out(&args, 0);
+        let help = workdir.out(&args, 0);
         assert!(help.contains("Example"), "{help}");
         assert!(help.contains(&format!("  mglru {command} ")), "{help}");
     }
-    assert_eq!(desk.out(&["--version"], 0), format!("mglru {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(workdir.out(&["--version"], 0), format!("mglru {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn completions_know_commands_and_options() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     for shell in ["bash", "zsh", "fish"] {
-        let script = desk.out(&["completions", shell], 0);
+        let script = workdir.out(&["completions", shell], 0);
         for word in ["run", "ablate", "replay", "seeds", "variants"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
@@ -42,7 +42,7 @@ fn completions_know_commands_and_options() {
 
 #[test]
 fn lists_hold_what_the_program_knows() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let cases: [(&str, &[&str]); 5] = [
         (
             "plans",
@@ -91,7 +91,7 @@ fn lists_hold_what_the_program_knows() {
         ("counters", &["pgpgin", "pgscan_direct", "workingset_refault_file", "oom_kill"]),
     ];
     for (what, names) in cases {
-        let text = desk.out(&["list", what], 0);
+        let text = workdir.out(&["list", what], 0);
         let listed: Vec<&str> =
             text.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
         let absent: Vec<&&str> = names.iter().filter(|name| !listed.contains(name)).collect();
@@ -102,15 +102,15 @@ fn lists_hold_what_the_program_knows() {
         once.dedup();
         assert_eq!(once.len(), listed.len(), "{what}: {text}");
         let json: serde_json::Value =
-            serde_json::from_str(&desk.out(&["list", what, "--json"], 0)).unwrap();
+            serde_json::from_str(&workdir.out(&["list", what, "--json"], 0)).unwrap();
         assert_eq!(json.as_array().unwrap().len(), listed.len());
     }
 }
 
 #[test]
 fn show_resolves_a_plan() {
-    let desk = Desk::new();
-    let text = desk.out(&["show", "mongodb", "--scale", "1/64", "--set", "machine.cpus=8"], 0);
+    let workdir = Workdir::new();
+    let text = workdir.out(&["show", "mongodb", "--scale", "1/64", "--set", "machine.cpus=8"], 0);
     for part in ["scale 0.015625", "  machine.cpus = 8", "variants\n", "passes in", "expect: "] {
         assert!(text.contains(part), "{part}: {text}");
     }

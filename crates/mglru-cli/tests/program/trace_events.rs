@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 /// Events of a file by name, and the sum of one field of one event.
 fn counts(text: &str) -> BTreeMap<&str, u64> {
@@ -30,22 +30,22 @@ fn wrapped(line: &str) -> Vec<String> {
     rows.map(|(nth, row)| if nth == 0 { row } else { format!("  {row}") }).collect()
 }
 
-fn counter(desk: &Desk, out: &str, name: &str) -> u64 {
+fn counter(workdir: &Workdir, out: &str, name: &str) -> u64 {
     let record: serde_json::Value =
-        serde_json::from_str(desk.read(&format!("{out}/records.jsonl")).lines().next().unwrap())
+        serde_json::from_str(workdir.read(&format!("{out}/records.jsonl")).lines().next().unwrap())
             .unwrap();
     record["counters"][name].as_u64().unwrap()
 }
 
 #[test]
 fn a_small_run_tells_its_events_as_ftrace_does() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let run = ["run", "small.toml", "--variant", "after", "--out"];
-    desk.out(&[&run[..], &["a"]].concat(), 0);
-    let told = desk.out(&[&run[..], &["b", "--trace-events", "t.txt"]].concat(), 0);
+    workdir.out(&[&run[..], &["a"]].concat(), 0);
+    let told = workdir.out(&[&run[..], &["b", "--trace-events", "t.txt"]].concat(), 0);
     assert!(told.ends_with("\ntrace events: t.txt\n"), "{told}");
-    assert_eq!(desk.read("a/records.jsonl"), desk.read("b/records.jsonl"));
-    let text = desk.read("t.txt");
+    assert_eq!(workdir.read("a/records.jsonl"), workdir.read("b/records.jsonl"));
+    let text = workdir.read("t.txt");
     assert!(text.starts_with("# tracer: nop\n#\n"));
     let lines = text.lines().skip_while(|line| !line.contains("memcg_reclaim_begin"));
     let first: Vec<String> = lines.take(6).flat_map(wrapped).collect();
@@ -63,38 +63,38 @@ fn a_small_run_tells_its_events_as_ftrace_does() {
     touch-1000 [000] ..... 0.040095: mm_filemap_delete_from_page_cache: dev
       259:0 ino c pfn=0x50 ofs=8994816 order=0
     ");
-    let stolen = ["kswapd", "direct"].map(|by| counter(&desk, "a", &format!("pgsteal_{by}")));
+    let stolen = ["kswapd", "direct"].map(|by| counter(&workdir, "a", &format!("pgsteal_{by}")));
     let shrunk = sum(&text, "mm_vmscan_lru_shrink_inactive", "nr_reclaimed");
     assert_eq!(shrunk, stolen.iter().sum::<u64>());
     let counts = counts(&text);
     let count = |name: &str| counts.get(name).copied().unwrap_or(0);
-    assert_eq!(count("mm_vmscan_memcg_reclaim_begin"), counter(&desk, "a", "reclaim_calls"));
-    assert_eq!(count("mglru_new_generation"), counter(&desk, "a", "aging_passes"));
+    assert_eq!(count("mm_vmscan_memcg_reclaim_begin"), counter(&workdir, "a", "reclaim_calls"));
+    assert_eq!(count("mglru_new_generation"), counter(&workdir, "a", "aging_passes"));
 }
 
 /// Runs that have their records are made again for their events, and the records stay.
 #[test]
 fn each_run_has_a_file_and_records_stay() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let run = ["run", "small.toml", "--out", "a"];
-    desk.out(&run, 0);
-    let records = desk.read("a/records.jsonl");
-    let told = desk.run(&[&run[..], &["--trace-events", "t.pftrace"]].concat());
+    workdir.out(&run, 0);
+    let records = workdir.read("a/records.jsonl");
+    let told = workdir.run(&[&run[..], &["--trace-events", "t.pftrace"]].concat());
     let told = String::from_utf8(told.stdout).unwrap();
-    assert_eq!(desk.read("a/records.jsonl"), records);
+    assert_eq!(workdir.read("a/records.jsonl"), records);
     for variant in ["before", "after"] {
         let file = format!("t-sim-{variant}-1.pftrace");
         assert!(told.contains(&format!("trace events: {file}\n")), "{told}");
-        let trace = std::fs::read(desk.path().join(file)).unwrap();
+        let trace = std::fs::read(workdir.path().join(file)).unwrap();
         assert!(trace.len() > 10_000 && trace[0] == 0x0a);
     }
 }
 
 #[test]
 fn what_cannot_be_had_is_refused_in_one_line() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let refused = |plan: &str, more: &[&str]| {
-        let told = desk.refused(&[&["run", plan, "--trace-events"][..], more].concat());
+        let told = workdir.refused(&[&["run", plan, "--trace-events"][..], more].concat());
         assert_eq!(told.lines().count(), 1, "{told}");
         told
     };
@@ -110,9 +110,9 @@ fn what_cannot_be_had_is_refused_in_one_line() {
 /// The page that a task reads first comes for it; what there is not is named.
 #[test]
 fn the_life_of_a_page_is_told() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let run = ["explain", "small.toml", "--variant", "after"];
-    let explain = |more: &[&str]| desk.out(&[&run[..], more].concat(), 0);
+    let explain = |more: &[&str]| workdir.out(&[&run[..], more].concat(), 0);
     let text = explain(&["file0:0"]);
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("after seed 1: page file0:0"), "{text}");
@@ -124,10 +124,10 @@ fn the_life_of_a_page_is_told() {
     let moments = json[0]["moments"].as_array().unwrap();
     assert_eq!(moments.len(), text.lines().count() - 1);
     assert_eq!(moments[0]["event"], "came");
-    let refused = |page: &str| desk.refused(&[&run[..], &[page]].concat());
+    let refused = |page: &str| workdir.refused(&[&run[..], &[page]].concat());
     let told = refused("log:1");
     assert!(told.contains("after seed 1: the workload has no `log` (it has: file0 ("), "{told}");
     assert!(refused("file0").contains("want FILE:PAGE"));
-    let told = desk.refused(&["explain", "mock.toml", "file0:1"]);
+    let told = workdir.refused(&["explain", "mock.toml", "file0:1"]);
     assert!(told.contains("only the model tells the life of a page"), "{told}");
 }

@@ -5,16 +5,16 @@ use std::fs;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 #[path = "../../../mglru-traces/tests/support/folder.rs"]
 mod traces;
 
-fn report(desk: &Desk, path: &str, sets: &[&str]) -> Value {
+fn report(workdir: &Workdir, path: &str, sets: &[&str]) -> Value {
     let path = format!("workload.path={path}");
     let mut args = vec!["run", "trace", "--format", "json", "--jobs", "1", "--set", &path];
     sets.iter().for_each(|set| args.extend(["--set", set]));
-    serde_json::from_str(&desk.out(&args, 0)).unwrap()
+    serde_json::from_str(&workdir.out(&args, 0)).unwrap()
 }
 
 fn figure(report: &Value, variant: &str, name: &str) -> u64 {
@@ -24,9 +24,9 @@ fn figure(report: &Value, variant: &str, name: &str) -> u64 {
 }
 
 /// Misses of `lru` and `min` as the flat caches count them.
-fn flat(desk: &Desk, path: &str, size: &str) -> Vec<u64> {
+fn flat(workdir: &Workdir, path: &str, size: &str) -> Vec<u64> {
     let args = ["trace", "replay", path, "--pages", "--policy", "lru,min", "--size", size];
-    let text = desk.out(&[&args[..], &["--format", "json"]].concat(), 0);
+    let text = workdir.out(&[&args[..], &["--format", "json"]].concat(), 0);
     let report: Value = serde_json::from_str(&text).unwrap();
     let results = report["results"].as_array().unwrap();
     results.iter().map(|r| r["misses"].as_u64().unwrap()).collect()
@@ -39,10 +39,10 @@ fn bounds_are_the_flat_caches_and_no_variant_beats_the_optimum() {
     let traces: Vec<Value> = serde_json::from_str(&text).unwrap();
     assert!(!traces.is_empty());
     traces.par_iter().for_each(|trace| {
-        let desk = Desk::new();
+        let workdir = Workdir::new();
         let path = folder.join(trace["file"].as_str().unwrap()).display().to_string();
-        let report = report(&desk, &path, &[]);
-        let bounds = flat(&desk, &path, "10%");
+        let report = report(&workdir, &path, &[]);
+        let bounds = flat(&workdir, &path, "10%");
         let misses = |variant| figure(&report, variant, "misses");
         assert_eq!([misses("lru"), misses("min")], bounds[..], "{path}");
         for variant in ["before", "after", "classic"] {
@@ -55,18 +55,18 @@ fn bounds_are_the_flat_caches_and_no_variant_beats_the_optimum() {
 }
 
 /// 30 passes over 400 pages, of which every fifth request is a write.
-fn passes(desk: &Desk) {
+fn passes(workdir: &Workdir) {
     let kind = |i: u64| if i.is_multiple_of(5) { 's' } else { 'l' };
     let line = |i: u64| format!("{} {:#x} 1\n", kind(i), (i % 400) << 12);
     let text: String = (0..12_000).map(line).collect();
-    fs::write(desk.path().join("t.addr"), text).unwrap();
+    fs::write(workdir.path().join("t.addr"), text).unwrap();
 }
 
 #[test]
 fn with_room_for_all_everyone_misses_once_a_page() {
-    let desk = Desk::new();
-    passes(&desk);
-    let report = report(&desk, "t.addr", &["workload.cache=100%"]);
+    let workdir = Workdir::new();
+    passes(&workdir);
+    let report = report(&workdir, "t.addr", &["workload.cache=100%"]);
     for variant in ["before", "after", "classic", "lru", "min"] {
         assert_eq!(figure(&report, variant, "misses"), 400, "{variant}");
     }
@@ -74,9 +74,9 @@ fn with_room_for_all_everyone_misses_once_a_page() {
 
 #[test]
 fn sizes_are_shares_pages_or_bytes_and_a_list_is_a_sweep() {
-    let desk = Desk::new();
-    passes(&desk);
-    let report = report(&desk, "t.addr", &["workload.cache=[\"50%\", 200, \"800KiB\"]"]);
+    let workdir = Workdir::new();
+    passes(&workdir);
+    let report = report(&workdir, "t.addr", &["workload.cache=[\"50%\", 200, \"800KiB\"]"]);
     let records = report["records"].as_array().unwrap();
     let of = |variant: &str| {
         let mine = records.iter().filter(|r| r["variant"] == variant);
@@ -91,19 +91,19 @@ fn sizes_are_shares_pages_or_bytes_and_a_list_is_a_sweep() {
 
 #[test]
 fn a_bound_refuses_what_it_cannot_answer() {
-    let desk = Desk::new();
-    passes(&desk);
+    let workdir = Workdir::new();
+    passes(&workdir);
     let set = ["--set", "workload.path=t.addr", "--set", "workload.writes=true"];
-    let told = desk.refused(&[&["run", "trace", "--variant", "lru"], &set[..]].concat());
+    let told = workdir.refused(&[&["run", "trace", "--variant", "lru"], &set[..]].concat());
     assert!(told.contains("lru seed 1: a flat cache only reads pages of files"), "{told}");
 }
 
 #[test]
 fn a_group_too_small_to_run_is_told() {
-    let desk = Desk::new();
-    passes(&desk);
+    let workdir = Workdir::new();
+    passes(&workdir);
     let set = ["--set", "workload.path=t.addr", "--set", "workload.cache=1"];
-    let output = desk.run(&[&["run", "trace", "--variant", "after"], &set[..]].concat());
+    let output = workdir.run(&[&["run", "trace", "--variant", "after"], &set[..]].concat());
     let told = String::from_utf8(output.stderr).unwrap();
     // One page is enough for one task, unless its reads need more at a time.
     match output.status.code() {

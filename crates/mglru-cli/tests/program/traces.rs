@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::desk::Desk;
+use crate::workdir::Workdir;
 
 const REPLAY: &str = "--policy lru,min,after --size 10% --format json";
 
@@ -34,25 +34,25 @@ fn every_format() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn write(desk: &Desk, name: &str, bytes: impl AsRef<[u8]>) {
-    fs::write(desk.path().join(name), bytes).unwrap();
+fn write(workdir: &Workdir, name: &str, bytes: impl AsRef<[u8]>) {
+    fs::write(workdir.path().join(name), bytes).unwrap();
 }
 
-fn replay(desk: &Desk, name: &str, options: &str) -> Value {
+fn replay(workdir: &Workdir, name: &str, options: &str) -> Value {
     let args: Vec<&str> = ["trace", "replay", name].into_iter().chain(options.split(' ')).collect();
-    serde_json::from_str(&desk.out(&args, 0)).unwrap()
+    serde_json::from_str(&workdir.out(&args, 0)).unwrap()
 }
 
 /// What `sh` makes of a script in which `$M` is the program.
-fn shell(desk: &Desk, script: &str) -> Output {
+fn shell(workdir: &Workdir, script: &str) -> Output {
     let mut bash = Command::new("bash");
-    bash.env("M", env!("CARGO_BIN_EXE_mglru")).current_dir(desk.path());
+    bash.env("M", env!("CARGO_BIN_EXE_mglru")).current_dir(workdir.path());
     bash.args(["-c", script]).output().unwrap()
 }
 
 /// The line that a script ends with, refused with status 2.
-fn refused(desk: &Desk, script: &str) -> String {
-    let output = shell(desk, script);
+fn refused(workdir: &Workdir, script: &str) -> String {
+    let output = shell(workdir, script);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{script}: {told}");
     assert!(output.stdout.is_empty() && told.matches('\n').count() == 1, "{script}: {told}");
@@ -103,17 +103,17 @@ const PACKS: [Pack; 6] = [gzip, zstd, pzstd, xz, bzip2, lz4];
 
 #[test]
 fn every_format_and_compression_is_one_trace() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let mut expected = None;
     for (name, bytes) in every_format() {
-        write(&desk, name, &bytes);
-        let report = replay(&desk, name, REPLAY);
+        write(&workdir, name, &bytes);
+        let report = replay(&workdir, name, REPLAY);
         assert_eq!((&report["requests"], &report["unique"]), (&2000.into(), &200.into()), "{name}");
         let expected = expected.get_or_insert_with(|| report["results"].clone());
         assert_eq!(report["results"], *expected, "{name}");
         for pack in PACKS {
-            write(&desk, name, pack(&bytes));
-            let report = replay(&desk, name, "--policy lru,min --size 10% --format json");
+            write(&workdir, name, pack(&bytes));
+            let report = replay(&workdir, name, "--policy lru,min --size 10% --format json");
             let flat = expected.as_array().unwrap()[..2].to_vec();
             assert_eq!(report["results"], Value::from(flat), "{name}");
         }
@@ -122,17 +122,17 @@ fn every_format_and_compression_is_one_trace() {
 
 #[test]
 fn the_largest_pages_count_in_caches_in_the_machine_and_in_plans() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     write(
-        &desk,
+        &workdir,
         "a.csv",
         "page\n18446744073709551615\n4503599627370496\n18446744073709551615\n1\n",
     );
-    write(&desk, "b", "0xffffffffffffffff\n4503599627370496\n18446744073709551615\n1\n");
+    write(&workdir, "b", "0xffffffffffffffff\n4503599627370496\n18446744073709551615\n1\n");
     for name in ["a.csv", "b"] {
         for view in ["", " --pages"] {
             let options = format!("--policy lru,min,after --size 64 --format json{view}");
-            let report = replay(&desk, name, &options);
+            let report = replay(&workdir, name, &options);
             assert_eq!((&report["requests"], &report["unique"]), (&4.into(), &3.into()), "{name}");
             for result in report["results"].as_array().unwrap() {
                 assert_eq!(result["misses"], 3, "{name} {result}");
@@ -140,23 +140,23 @@ fn the_largest_pages_count_in_caches_in_the_machine_and_in_plans() {
         }
         let path = format!("workload.path={name}");
         let sets = ["--set", &path, "--set", "workload.cache=64", "--format", "json"];
-        let text = desk.out(&[&["run", "trace", "--jobs", "1"], &sets[..]].concat(), 0);
+        let text = workdir.out(&[&["run", "trace", "--jobs", "1"], &sets[..]].concat(), 0);
         let report: Value = serde_json::from_str(&text).unwrap();
         for record in report["records"].as_array().unwrap() {
             assert_eq!(record["custom"]["misses"], 3, "{name} {}", record["variant"]);
         }
         let sparse = ["run", "trace", "--set", &path, "--set", "workload.dense=false"];
-        let told = desk.refused(&sparse);
+        let told = workdir.refused(&sparse);
         assert!(told.contains("pages in one file (dense = true leaves no holes)"), "{told}");
     }
 }
 
 #[test]
 fn holes_that_no_machine_can_hold_are_refused() {
-    let desk = Desk::new();
-    write(&desk, "t", "1\n2251799813685247\n5\n");
+    let workdir = Workdir::new();
+    write(&workdir, "t", "1\n2251799813685247\n5\n");
     let sets = ["--set", "workload.path=t", "--set", "workload.dense=false"];
-    let output = desk.run(&[&["run", "trace", "--variant", "after"], &sets[..]].concat());
+    let output = workdir.run(&[&["run", "trace", "--variant", "after"], &sets[..]].concat());
     let told = String::from_utf8(output.stderr).unwrap();
     let expected = "file t: 2251799813685248 pages, at most 2147483648\n";
     assert!(output.status.code() == Some(2) && told.ends_with(expected), "{told}");
@@ -164,11 +164,11 @@ fn holes_that_no_machine_can_hold_are_refused() {
 
 #[test]
 fn a_pipe_is_read_as_often_as_policies_need() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     for (name, bytes) in every_format() {
-        write(&desk, name, bytes);
+        write(&workdir, name, bytes);
     }
-    let expected = replay(&desk, "a.lis", REPLAY)["results"].clone();
+    let expected = replay(&workdir, "a.lis", REPLAY)["results"].clone();
     let scripts = [
         format!("cat a.lis | $M trace replay - {REPLAY}"),
         format!("cat a.lis | $M trace replay /dev/stdin {REPLAY}"),
@@ -178,52 +178,52 @@ fn a_pipe_is_read_as_often_as_policies_need() {
         format!("mkfifo p; cat a.u32 > p & $M trace replay p --trace-format u32le {REPLAY}"),
     ];
     for script in scripts {
-        let output = shell(&desk, &script);
+        let output = shell(&workdir, &script);
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{script}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["results"], expected, "{script}");
     }
-    let info = shell(&desk, "cat a.lis | $M trace info - --format json");
+    let info = shell(&workdir, "cat a.lis | $M trace info - --format json");
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!((&info["requests"], &info["format"]), (&2000.into(), &"arc-lis".into()));
 }
 
 #[test]
 fn a_pipe_that_cannot_be_kept_is_told() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     // A limit of the file's size stands for a full disk: writes fail at the same place.
     let full = "trap '' XFSZ; ulimit -f 8; yes 5 | head -100000 | TMPDIR=. $M trace replay -";
-    let told = refused(&desk, &format!("{full} --policy lru,min --size 1"));
+    let told = refused(&workdir, &format!("{full} --policy lru,min --size 1"));
     assert!(told.starts_with("mglru: error: /dev/stdin: cannot keep what this pipe holds in .: "));
     let nowhere = "echo 5 | TMPDIR=./nowhere $M trace replay - --policy lru --size 1";
-    assert!(refused(&desk, nowhere).contains("cannot keep what this pipe holds in ./nowhere"));
-    let plan = refused(&desk, "echo 5 | $M run trace --set workload.path=/dev/stdin");
+    assert!(refused(&workdir, nowhere).contains("cannot keep what this pipe holds in ./nowhere"));
+    let plan = refused(&workdir, "echo 5 | $M run trace --set workload.path=/dev/stdin");
     assert!(plan.contains("workload.path = /dev/stdin: can be read once"), "{plan}");
-    let empty = refused(&desk, ": | $M trace replay - --policy lru,after --size 1");
+    let empty = refused(&workdir, ": | $M trace replay - --policy lru,after --size 1");
     assert_eq!(empty, "mglru: error: /dev/stdin: the trace holds no requests\n");
 }
 
 #[test]
 fn a_guessed_format_is_named_with_the_others_and_the_option() {
-    let desk = Desk::new();
-    write(&desk, "t", "time,page\n1,x\n");
-    let told = desk.refused(&["trace", "info", "t"]);
+    let workdir = Workdir::new();
+    write(&workdir, "t", "time,page\n1,x\n");
+    let told = workdir.refused(&["trace", "info", "t"]);
     let expected = "mglru: error: t: line 2: expected a number in column 2, found \"1,x\"; \
         read as csv (guessed from the content; others: lirs, arc-lis, u32le, lcs-csv, \
         ucsd-address, plain, oracle-general, compact); --trace-format NAME chooses\n";
     assert_eq!(told, expected);
-    let told = desk.refused(&["run", "trace", "--set", "workload.path=t"]);
+    let told = workdir.refused(&["run", "trace", "--set", "workload.path=t"]);
     assert!(told.ends_with("; workload.format = NAME chooses\n"), "{told}");
-    let told = desk.refused(&["trace", "info", "t", "--trace-format", "csv"]);
+    let told = workdir.refused(&["trace", "info", "t", "--trace-format", "csv"]);
     assert!(!told.contains("guessed") && !told.contains("chooses"), "{told}");
-    write(&desk, "t", "hello world\n");
-    let told = desk.refused(&["trace", "info", "t"]);
+    write(&workdir, "t", "hello world\n");
+    let told = workdir.refused(&["trace", "info", "t"]);
     assert!(told.contains("name it (lirs, ") && told.ends_with("NAME chooses\n"), "{told}");
 }
 
 #[test]
 fn what_is_no_trace_is_named() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let cases: [(&[u8], &str); 6] = [
         (b"PK\x03\x04\x14\0\0\0", "a zip archive"),
         (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
@@ -233,11 +233,11 @@ fn what_is_no_trace_is_named() {
         (b"1\n2\n3\n4\n", "text, where u32le has binary records"),
     ];
     for (bytes, what) in cases {
-        write(&desk, "t", bytes);
-        let told = desk.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
+        write(&workdir, "t", bytes);
+        let told = workdir.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
         assert!(told.starts_with(&format!("mglru: error: t: {what}")), "{told}");
-        write(&desk, "t", gzip(bytes));
-        desk.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
+        write(&workdir, "t", gzip(bytes));
+        workdir.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
     }
 }
 
@@ -259,15 +259,15 @@ fn mutant(original: &[u8], seed: usize) -> Vec<u8> {
 
 #[test]
 fn every_mutant_is_answered_or_refused_in_one_line() {
-    let desk = Desk::new();
+    let workdir = Workdir::new();
     let command = ["trace", "replay", "t", "--policy", "lru,min", "--size", "10%", "--pages"];
     for (name, bytes) in every_format() {
-        let format = desk_format(&desk, name, &bytes);
+        let format = format_in(&workdir, name, &bytes);
         for (at, pack) in [None, Some(gzip as Pack), Some(pzstd)].into_iter().enumerate() {
             let original = pack.map_or_else(|| bytes.clone(), |pack| pack(&bytes));
             for seed in 0..30 {
-                write(&desk, "t", mutant(&original, seed * 3 + at));
-                let output = desk.run(&[&command[..], &["--trace-format", &format]].concat());
+                write(&workdir, "t", mutant(&original, seed * 3 + at));
+                let output = workdir.run(&[&command[..], &["--trace-format", &format]].concat());
                 let told = String::from_utf8(output.stderr).unwrap();
                 let lines = told.matches('\n').count();
                 match output.status.code() {
@@ -283,9 +283,10 @@ fn every_mutant_is_answered_or_refused_in_one_line() {
 }
 
 /// Name of the format that a whole trace is told to have.
-fn desk_format(desk: &Desk, name: &str, bytes: &[u8]) -> String {
-    write(desk, name, bytes);
+fn format_in(workdir: &Workdir, name: &str, bytes: &[u8]) -> String {
+    write(workdir, name, bytes);
     let info: Value =
-        serde_json::from_str(&desk.out(&["trace", "info", name, "--format", "json"], 0)).unwrap();
+        serde_json::from_str(&workdir.out(&["trace", "info", name, "--format", "json"], 0))
+            .unwrap();
     info["format"].as_str().unwrap().to_string()
 }

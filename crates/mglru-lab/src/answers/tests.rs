@@ -37,7 +37,7 @@ fn by(dir: &Path, script: &str) -> Result<(), String> {
 }
 
 /// Puts the records to be answered where scripts find them.
-fn desk() -> tempfile::TempDir {
+fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("all"), local()).unwrap();
     dir
@@ -45,7 +45,7 @@ fn desk() -> tempfile::TempDir {
 
 #[test]
 fn records_in_any_order_and_more_than_once_give_the_same_file() {
-    let dir = desk();
+    let dir = folder();
     by(dir.path(), "cat >$1/tasks; tac $1/all; head -3 $1/all").unwrap();
     assert_eq!(text(dir.path()), local());
     let tasks = fs::read_to_string(dir.path().join("tasks")).unwrap();
@@ -56,7 +56,7 @@ fn records_in_any_order_and_more_than_once_give_the_same_file() {
 
 #[test]
 fn what_is_lost_is_run_again() {
-    let dir = desk();
+    let dir = folder();
     let script = "cat >$1/tasks; n=$(wc -l <$1/tasks); echo $n >>$1/rounds; \
                   tail -$n $1/all | head -5; exit 1";
     by(dir.path(), script).unwrap();
@@ -67,7 +67,7 @@ fn what_is_lost_is_run_again() {
 
 #[test]
 fn a_command_that_answers_nothing_or_nonsense_is_told_of() {
-    let dir = desk();
+    let dir = folder();
     let silent = by(dir.path(), "head -4 $1/all; exit 3").unwrap_err();
     let told = ": ended (exit status: 3), 8 of 12 runs have no record; the same command";
     assert!(silent.contains(told), "{silent}");

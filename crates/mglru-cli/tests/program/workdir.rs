@@ -54,11 +54,11 @@ operations = 4000
 tasks = 2
 "#;
 
-pub struct Desk {
+pub struct Workdir {
     dir: tempfile::TempDir,
 }
 
-impl Desk {
+impl Workdir {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("mock.toml"), MOCK).unwrap();
