@@ -16,7 +16,7 @@ Examples:
   mglru trace record --out build.mtr -- make -j1     with all programs that make starts
   mglru trace mrc sort.mtr                           how much memory sort needs
 
-The program runs translated (QEMU), unchanged and without root, some 15 times slower. Loads and
+The program runs translated (QEMU), unchanged and without root, 10 to 20 times slower. Loads and
 stores of its memory and of mapped files count by page, reads and writes of files by their pages,
 code when it first runs. Times are instructions of each process. Two runs of a program of one thread
 give the same trace. Exit status: the program's own.";
