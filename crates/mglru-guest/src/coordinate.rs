@@ -2,18 +2,18 @@
 //! the groups, and tells the host. A worker that is killed is out; the others go on, as tasks of a
 //! real machine would.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::{BufRead, BufReader, Write};
+mod running;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use mglru_guest::order::{Steps, Until, Worker, Workload};
-use mglru_guest::report::{Done, Ended, Snapshot, Step};
+use mglru_guest::report::{Done, Snapshot, Step};
 use mglru_guest::{Order, Report};
 
+use self::running::{Heard, Running, start_worker};
 use crate::administer;
 use crate::ask::{Ask, Start, Tell};
 use crate::counts;
@@ -23,29 +23,11 @@ use crate::marker;
 use crate::snapshot::Observer;
 use crate::symbols;
 
-/// The program of every process here.
-const SELF: &str = "/init";
-
 /// How often trace events are passed on, where they are.
 const EVENTS_EVERY: Duration = Duration::from_millis(20);
 
-/// Reads messages of a worker; none come when its line is closed.
-type Heard = (usize, Option<Ask>);
-
 /// A barrier: whose it is, and its number.
 type Barrier = (Option<u32>, u32);
-
-struct Running {
-    child: Child,
-    /// Gone once the worker is.
-    line: Option<ChildStdin>,
-    /// Tasks that the run waits for.
-    left: BTreeSet<u32>,
-    /// Tasks that have not ended, in the background too.
-    busy: BTreeSet<u32>,
-    counted: Done,
-    ended: Ended,
-}
 
 /// The run as a whole.
 struct Coordinator<'a> {
@@ -118,40 +100,6 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         run.answer(heard)?;
     }
     run.finish()
-}
-
-fn start_worker(at: usize, start: &Start, sender: Sender<Heard>) -> Result<Running, String> {
-    let mut command = Command::new(SELF);
-    command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| format!("starting a worker: {e}"))?;
-    let out = child.stdout.take().expect("it is piped");
-    thread::spawn(move || {
-        let lines = BufReader::new(out).lines().map_while(Result::ok);
-        for ask in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
-            let _ = sender.send((at, Some(ask)));
-        }
-        let _ = sender.send((at, None));
-    });
-    let line = child.stdin.take();
-    let counted = start.me.tasks.iter().filter(|task| !task.background);
-    let left = counted.map(|task| task.id).collect();
-    let busy = start.me.tasks.iter().map(|task| task.id).collect();
-    let ended = Ended { pid: Some(child.id()), ..Ended::default() };
-    let counted = Done::default();
-    let mut worker = Running { child, line, left, busy, counted, ended };
-    worker.say(start);
-    Ok(worker)
-}
-
-impl Running {
-    /// A worker that was killed meanwhile is noticed when its line is read.
-    fn say(&mut self, tell: &impl serde::Serialize) {
-        let mut text = serde_json::to_vec(tell).expect("messages have string keys only");
-        text.push(b'\n');
-        if let Some(line) = &mut self.line {
-            let _ = line.write_all(&text);
-        }
-    }
 }
 
 impl Coordinator<'_> {

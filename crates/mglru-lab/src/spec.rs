@@ -1,16 +1,16 @@
 //! From a plan as typed to runs that can only succeed or fail by running: sweep, scale, limits and
 //! the backend's own checks happen here, all before the first run.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+mod hash;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mglru_workload::trace::is_pipe;
-use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use crate::backend::{Backend, Job, Outcome, Sections, kernel};
+use self::hash::hash;
+pub use self::hash::{hex, run_id};
+use crate::backend::{Backend, Job, Outcome, Sections};
 use crate::dotted::{self, Assignment};
 use crate::fit::Notes;
 use crate::limits;
@@ -234,82 +234,6 @@ fn settle(plan: &mut Plan, selection: &Selection, backend: &dyn Backend) -> Resu
         plan.base.clone_from(&plan.variants[0].name);
     }
     hash(plan, backend.name()).map_err(|e| e.in_file(&plan.file))
-}
-
-/// Seeds and selected variants are left out: more of either extends the same experiment.
-fn hash(plan: &Plan, backend: &str) -> Result<String, KeyError> {
-    let mut text = format!("schema {SCHEMA}\nplan {}\nbackend {backend}\n", plan.name);
-    text += &format!("scale {}\n", plan.scale);
-    text += &dotted::canonical(&plan.sections);
-    for variant in &plan.variants {
-        text += &format!("variant {} = {} {:?}\n", variant.name, variant.base, variant.set);
-        for with in &variant.with {
-            text += &format!("with {} = {}\n", with.key, with.value);
-        }
-    }
-    for (key, path) in inputs(&plan.sections, &plan.variants) {
-        text += &format!("content {}\n", content(key, &path)?);
-    }
-    Ok(hex(&text, 8))
-}
-
-/// Files the workload is made from, and kernels: a name says nothing of what is in it.
-fn inputs(sections: &Table, variants: &[Variant]) -> Vec<(&'static str, String)> {
-    let named = |section: &str, key: &str| sections.get(section)?.get(key);
-    let of = |key, value| paths(value).into_iter().map(move |path| (key, path));
-    let images = variants.iter().map(|variant| variant.set.get("image"));
-    let images = images.chain([named("kernel", "image")]).flat_map(|v| of("kernel.image", v));
-    of("workload.path", named("workload", "path")).chain(images).collect()
-}
-
-fn paths(named: Option<&Value>) -> Vec<String> {
-    match named {
-        Some(Value::String(path)) => vec![path.clone()],
-        Some(Value::Array(list)) => {
-            list.iter().filter_map(Value::as_str).map(str::to_string).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn content(key: &str, path: &str) -> Result<String, KeyError> {
-    if is_pipe(Path::new(path)) {
-        let problem = "can be read once, and a plan reads it for every run: save it as a file";
-        return Err(KeyError::value(key, path, problem));
-    }
-    let unreadable = |e| KeyError::key(key, format!("{path}: {e}"));
-    let opened = match key {
-        "kernel.image" => {
-            let image = kernel::located(Path::new(path)).map_err(|e| KeyError::key(key, e))?;
-            File::open(image)
-        }
-        _ => File::open(path),
-    };
-    let mut file = BufReader::with_capacity(1 << 20, opened.map_err(unreadable)?);
-    let mut digest = Sha256::new();
-    loop {
-        let chunk = file.fill_buf().map_err(unreadable)?;
-        if chunk.is_empty() {
-            return Ok(digits(&digest.finalize()));
-        }
-        digest.update(chunk);
-        let length = chunk.len();
-        file.consume(length);
-    }
-}
-
-/// The name of a run, which its own files begin with.
-pub fn run_id(hash: &str, variant: &str, seed: u64, point: &str) -> String {
-    hex(&format!("{hash} {variant} {seed} {point}"), 6)
-}
-
-/// Names a text by the first bytes of its SHA-256, in hexadecimal digits.
-pub fn hex(text: &str, bytes: usize) -> String {
-    digits(&Sha256::digest(text.as_bytes())[..bytes])
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn select(plan: &mut Plan, selection: &Selection) -> Result<(), Error> {

@@ -5,6 +5,7 @@
 //! time, and whatever the machine does on its behalf is charged by [`World::spend`].
 
 mod blocks;
+mod disks;
 mod evict;
 mod frames;
 mod harvest;
@@ -12,18 +13,18 @@ mod host;
 mod inodes;
 mod kernel_memory;
 mod memory;
+mod peek;
 mod shadow_nodes;
 
-use mglru::folio::{Folio, Folios};
 use mglru::types::{FolioId, LruvecId, MemcgId, Nanos, NodeId};
 use mglru_workload::rng::Rng;
-use mglru_workload::{FileId, Layout, Op, RegionId};
+use mglru_workload::{FileId, Layout, RegionId};
 
-use crate::address_space::{AddressSpaces, Owner, Vma};
+use crate::address_space::{AddressSpaces, Vma};
 use crate::agenda::{Event, Waiters};
 use crate::costs::Costs;
-use crate::device::{Device, Io, SECTORS_PER_PAGE};
-use crate::disk::{Disk, DiskId, Purpose};
+use crate::device::Device;
+use crate::disk::{Disk, Purpose};
 use crate::event::Queue;
 use crate::journal::Journal;
 use crate::memcg::{Limits, Memcgs};
@@ -225,79 +226,6 @@ impl World {
         self.held.iter().map(|held| held.file).sum()
     }
 
-    /// Loads the word that an operation will look at first. Many such loads overlap, where the
-    /// operations themselves would wait for each; only that is what they are for. `true`: it will
-    /// look at no other.
-    #[inline]
-    pub fn peek(&self, op: Op) -> bool {
-        match op {
-            Op::Touch { region, page, .. } => self.spaces.vma(region).table.peek(page).has_folio(),
-            Op::Read { file, off, .. } => {
-                std::hint::black_box(self.files[file as usize].cache.peek(off / PAGE_SIZE));
-                false
-            }
-            _ => true,
-        }
-    }
-
-    /// The word it will look at next, if the first one says that it will.
-    #[inline]
-    pub fn peek_further(&self, op: Op) -> u64 {
-        let Op::Touch { region, page, .. } = op else { return 0 };
-        let vma = self.spaces.vma(region);
-        if vma.table.peek(page).has_folio() { 0 } else { self.peek_target(vma, page) }
-    }
-
-    /// Loads the last such word: a swap slot, or the folio of a page that a read finds cached.
-    #[inline]
-    pub fn peek_last(&self, op: Op, folios: &Folios) -> u64 {
-        match op {
-            Op::Touch { region, page, .. } => {
-                let table = &self.spaces.vma(region).table;
-                table.swapped_to(page).map_or(0, |slot| self.swap.peek(slot))
-            }
-            Op::Read { file, off, .. } => {
-                let folio = self.files[file as usize].cache.folio(off / PAGE_SIZE);
-                folio.map_or(0, |folio| u64::from(folios[folio].mapcount))
-            }
-            _ => 0,
-        }
-    }
-
-    /// Loads the words that reclaim will ask of a folio: its entry in the first mapping, and what
-    /// leads from there to it.
-    #[inline]
-    fn peek_folio(&self, folio: &Folio) -> u64 {
-        let slot = match Owner::unpack(folio.owner) {
-            Owner::File { file, page } => self.files[file as usize].cache.peek(u64::from(page)),
-            Owner::Anon { region, page } => {
-                u64::from(self.spaces.vma(region).table.peek_target(page))
-            }
-        };
-        let entry = |(region, page)| u64::from(self.spaces.vma(region).table.peek(page).is_young());
-        slot ^ self.first_mapping(folio).map_or(0, entry)
-    }
-
-    /// Loads what it will ask next if that entry is young: which folios are around it.
-    #[inline]
-    fn peek_around(&self, folio: &Folio) -> u64 {
-        let Some((region, page)) = self.first_mapping(folio) else { return 0 };
-        let vma = self.spaces.vma(region);
-        if !vma.table.peek(page).is_young() {
-            return 0;
-        }
-        let near = [page.wrapping_sub(32), page.wrapping_sub(16), page + 16, page + 31];
-        near.iter().fold(0, |near, &page| near ^ self.peek_target(vma, page))
-    }
-
-    #[inline]
-    fn peek_target(&self, vma: &Vma, page: u32) -> u64 {
-        match vma.file_page(page) {
-            Some((file, at)) => self.files[file as usize].cache.peek(at),
-            None => u64::from(vma.table.peek_target(page)),
-        }
-    }
-
     /// The folio that a mapped page is in.
     #[inline]
     pub(crate) fn folio_at(&self, vma: &Vma, page: u32) -> Option<FolioId> {
@@ -319,12 +247,6 @@ impl World {
         }
     }
 
-    #[inline]
-    fn first_mapping(&self, folio: &Folio) -> Option<(RegionId, u32)> {
-        let owner = Owner::unpack(folio.owner);
-        if folio.is_mapped() { self.spaces.mapping(owner, 0) } else { None }
-    }
-
     /// Uses the processor for the kernel's work.
     #[inline]
     pub fn spend(&mut self, ns: Nanos) {
@@ -342,57 +264,6 @@ impl World {
         NodeId((lruvec.0 % self.nr_nodes) as u8)
     }
 
-    /// Asks a device. `true`: it is done already, on the caller's processor.
-    pub fn submit(&mut self, which: DiskId, io: Io, purpose: Purpose) -> bool {
-        let disk = match which {
-            DiskId::Files => &mut self.files_disk,
-            DiskId::Swap => self.swap_disk.as_mut().expect("only device swap does I/O"),
-        };
-        if let Some(cpu) = disk.submit(self.now, io, purpose) {
-            self.now += cpu;
-            return true;
-        }
-        if let Some(at) = disk.arm() {
-            self.agenda.push(at, Event::Disk(which));
-        }
-        false
-    }
-
-    /// Looks at a device and takes what it has finished.
-    pub fn take_finished(&mut self, which: DiskId) -> Vec<Purpose> {
-        let mut finished = std::mem::take(&mut self.finished);
-        let disk = match which {
-            DiskId::Files => &mut self.files_disk,
-            DiskId::Swap => self.swap_disk.as_mut().expect("only device swap does I/O"),
-        };
-        disk.complete(self.now, &mut finished);
-        if let Some(at) = disk.arm() {
-            self.agenda.push(at, Event::Disk(which));
-        }
-        finished
-    }
-
-    /// Gives the buffer of [`Self::take_finished`] back.
-    pub fn give_back(&mut self, mut finished: Vec<Purpose>) {
-        finished.clear();
-        self.finished = finished;
-    }
-
-    /// Has a write to swap been queued since the last question, and is the queue full now?
-    pub(crate) fn takes_no_more_swap(&mut self) -> bool {
-        std::mem::take(&mut self.swap_queued) && !self.has_swap_room()
-    }
-
-    /// Does the swap device take another request?
-    pub(crate) fn has_swap_room(&self) -> bool {
-        self.swap_disk.as_ref().is_none_or(|disk| disk.device().has_room())
-    }
-
-    /// The device that files are on.
-    pub fn files_device(&self) -> &Device {
-        self.files_disk.device()
-    }
-
     /// Lets folios of files be as large as this power of two of pages; those of the file system's
     /// own blocks, which a journal covers, stay single pages.
     pub(crate) fn allow_orders(&mut self, largest: u8) {
@@ -405,16 +276,6 @@ impl World {
     /// Returns the place on the device of a page of a file.
     pub fn lba(&self, file: FileId, page: u64) -> u64 {
         self.files[file as usize].lba + page
-    }
-
-    /// Counts KiB read from and written to devices, swap included, as `pgpgin` and `pgpgout` do.
-    pub fn device_kib(&self) -> (u64, u64) {
-        let disks = std::iter::once(&self.files_disk).chain(&self.swap_disk);
-        let traffic = disks.map(|d| d.device().traffic());
-        let (sectors_in, sectors_out) =
-            traffic.fold((0, 0), |(i, o), t| (i + t.sectors_in, o + t.sectors_out));
-        let kib = |sectors| sectors * (PAGE_SIZE / 1024) / SECTORS_PER_PAGE;
-        (kib(sectors_in), kib(sectors_out))
     }
 
     /// Has the flusher look for work now, once.

@@ -1,14 +1,12 @@
 //! The vocabulary between a workload and whatever runs it: one enum of operations and the
 //! layout (files, regions, groups, tasks) they refer to. Nothing here knows how memory is managed.
 
-/// Names a task by its index in [`Layout::tasks`].
-pub type TaskId = u32;
-/// Names a region by its index in [`Layout::regions`].
-pub type RegionId = u32;
-/// Names a file by its index in [`Layout::files`].
-pub type FileId = u32;
-/// Names a group by its index in [`Layout::groups`].
-pub type GroupId = u32;
+mod layout;
+
+pub use self::layout::{
+    Advice, Content, FileId, FileSpec, GroupId, GroupSpec, Layout, RegionId, RegionKind,
+    RegionSpec, TaskId, TaskSpec,
+};
 
 /// One thing a task does. Offsets and lengths are bytes, pages are 4 KiB, times are nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -271,159 +269,6 @@ pub enum Knob {
     MemorySwapMax,
     /// `memory.swappiness` / `vm.swappiness`
     Swappiness,
-}
-
-/// Lists everything that a workload's operations refer to.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Layout {
-    /// Groups besides the root; a group's limits come from the plan, by name.
-    pub groups: Vec<GroupSpec>,
-    /// Files that exist (or will be created) and where they lie.
-    pub files: Vec<FileSpec>,
-    /// The file among them that stands for the file system's own blocks (inode tables, directories,
-    /// maps of blocks): the journal holds its pages back.
-    pub blocks: Option<FileId>,
-    /// Mapped memory.
-    pub regions: Vec<RegionSpec>,
-    /// Tasks, in order of [`TaskId`].
-    pub tasks: Vec<TaskSpec>,
-    /// Names of operation classes (`read`, `update`, …).
-    pub classes: Vec<String>,
-    /// Names of phases.
-    pub phases: Vec<String>,
-    /// Numbers the sequence that each phase belongs to: one ends where the next of its sequence
-    /// begins. Empty: all phases are one sequence.
-    pub sequences: Vec<u32>,
-    /// The crew of each task: those that wait for each other at barriers, if it waits for anybody.
-    /// Empty: all tasks that the run waits for are one crew.
-    pub crews: Vec<Option<u32>>,
-}
-
-impl Layout {
-    /// Returns the crew that a task waits with at barriers.
-    pub fn crew(&self, task: TaskId) -> Option<u32> {
-        let one = || (!self.tasks[task as usize].background).then_some(0);
-        self.crews.get(task as usize).copied().unwrap_or_else(one)
-    }
-
-    /// Returns the sequence that a phase belongs to.
-    pub fn sequence(&self, phase: u32) -> u32 {
-        self.sequences.get(phase as usize).copied().unwrap_or(0)
-    }
-}
-
-/// Describes a memory cgroup the workload runs in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GroupSpec {
-    /// Path below the root, such as `/mongo`.
-    pub name: String,
-    /// Parent group; `None` is the root.
-    pub parent: Option<GroupId>,
-}
-
-/// Describes a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FileSpec {
-    /// Name, for reports.
-    pub name: String,
-    /// Size in bytes at the start (present on the device, not cached).
-    pub bytes: u64,
-}
-
-/// Names the memory that a region maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegionKind {
-    /// Private anonymous memory.
-    Anon,
-    /// Shared memory (tmpfs): swap-backed, shared by all that map it.
-    Shmem,
-    /// Shared mapping of a file, from a page offset.
-    File {
-        /// Which file.
-        file: FileId,
-        /// First page of the file that is mapped.
-        first_page: u64,
-    },
-}
-
-/// Names the access advice of a mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Advice {
-    /// No advice.
-    #[default]
-    Normal,
-    /// `MADV_RANDOM`: no readahead, no recency.
-    Random,
-    /// `MADV_SEQUENTIAL`: read ahead, no recency.
-    Sequential,
-}
-
-/// Names the content of an anonymous page, as far as swap is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// All zero.
-    Zero,
-    /// Compresses as the swap device's ratio says.
-    Compressible,
-    /// `per_mille` of the pages (chosen by a hash of the page number) do not compress.
-    Mixed {
-        /// Incompressible pages per thousand.
-        per_mille: u16,
-    },
-}
-
-/// Describes a mapped region of one address space (tasks of the same `mm` share it).
-#[derive(Clone, Debug, PartialEq)]
-pub struct RegionSpec {
-    /// Address space it belongs to.
-    pub mm: u32,
-    /// The memory that is mapped.
-    pub kind: RegionKind,
-    /// Length.
-    pub pages: u32,
-    /// Access advice.
-    pub advice: Advice,
-    /// Content of its pages.
-    pub content: Content,
-    /// Pages cannot be reclaimed.
-    pub locked: bool,
-    /// Mapped executable.
-    pub exec: bool,
-    /// Mapped from the start; otherwise by [`Op::Map`].
-    pub mapped: bool,
-    /// Tasks of other address spaces use it too, as they do a file of tmpfs: it stays when the one
-    /// it belongs to ends or is killed.
-    pub shared: bool,
-}
-
-impl RegionSpec {
-    /// Creates a plain region: mapped, reclaimable, unadvised, compressible, of one address space.
-    pub fn plain(mm: u32, kind: RegionKind, pages: u32) -> Self {
-        Self {
-            mm,
-            kind,
-            pages,
-            advice: Advice::Normal,
-            content: Content::Compressible,
-            locked: false,
-            exec: false,
-            mapped: true,
-            shared: false,
-        }
-    }
-}
-
-/// Describes a task: a thread of an address space, in a group.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskSpec {
-    /// Address space.
-    pub mm: u32,
-    /// Group; `None` is the root.
-    pub group: Option<GroupId>,
-    /// Node the task runs on; `None`: any.
-    pub node: Option<u32>,
-    /// The run is over when all counted tasks are done (background tasks are not counted).
-    pub background: bool,
 }
 
 /// Supplies operations. Every task draws from streams of its own, so that the reference string

@@ -5,5 +5,6 @@ pub(crate) mod control;
 mod demotion;
 pub(crate) mod process;
 pub(crate) mod protection;
+mod settle;
 
 pub(crate) use blocks::views;

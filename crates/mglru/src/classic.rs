@@ -1,5 +1,6 @@
 //! The classic LRU: active and inactive lists per type (spec §8).
 
+mod active;
 mod balance;
 mod isolate;
 mod lists;

@@ -2,6 +2,8 @@
 
 pub(crate) mod aging;
 mod bulk;
+mod bump;
+mod evictable;
 pub(crate) mod eviction;
 pub(crate) mod generations;
 mod look_around;

@@ -88,7 +88,7 @@ pub const EDITS: &[Edit] = &[
     },
     Edit {
         says: "dirty file folios are not activated",
-        file: "batch/process.rs",
+        file: "batch/settle.rs",
         text: "ImmediateReclaim, n);\n        }\n        self.put_off(id);",
         replacement: "ImmediateReclaim, n);\n        }",
         by: &[],

@@ -1,10 +1,11 @@
 //! The real kernel as a backend: the plan's workload runs in a booted Linux and the kernel's own
 //! counters become the record. The policy of the core is not involved: an honest control.
 //!
-//! A run boots a virtual machine whose first file system is made here (`initramfs`, `pack`):
-//! the guest program, an [`Order`], the modules that are needed. The guest reports on a serial
-//! port (`watch`); what it told becomes an [`Outcome`] (`outcome`). The kernel's messages are
-//! kept beside the records, and what its functions cost, where that is asked for (`profile`).
+//! A run boots a virtual machine (`size`) whose first file system is made here (`initramfs`,
+//! `pack`): the guest program, an [`Order`] with what is to run (`task`), the modules that are
+//! needed. The guest reports on a serial port (`watch`); what it told becomes an [`Outcome`]
+//! (`outcome`). The kernel's messages are kept beside the records, and what its functions cost,
+//! where that is asked for (`profile`).
 
 mod accel;
 mod attend;
@@ -32,8 +33,10 @@ mod releases;
 mod repeat;
 mod scratch;
 mod series;
+mod size;
 mod spec;
 mod stops;
+mod task;
 mod traced;
 mod truth;
 pub mod version;
@@ -45,14 +48,10 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use mglru_guest::Order;
-use mglru_guest::order::{Work, Workload as Carried};
-use mglru_sim::MachineSpec;
-use mglru_sim::spec::{GroupSpec, Size};
-use mglru_workload::{Layout, WorkloadSpec};
+use mglru_workload::WorkloadSpec;
 use serde_json::Value as Json;
 use toml::Value;
 
-use self::carried::JobExtras;
 pub use self::fetched::{Fetched, all as fetched, image as fetched_image, order};
 use self::image::Image;
 pub use self::image::located;
@@ -66,37 +65,20 @@ use self::qemu::Machine;
 pub use self::releases::{fetch, known};
 use self::repeat::VirtualTime;
 use self::scratch::Scratch;
+use self::size::{cpus, fits, memory};
 use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
 use self::stops::Stops;
+use self::task::{Task, task};
 pub use self::truth::{Asked as TruthAsked, Measuring};
 use self::watch::{Ending, Told};
-use super::workload::Source;
-use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping, sim, word};
+use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping, sim};
 use crate::fit::Fit;
 use crate::trace_events::TraceFile;
 use crate::variant::Variant;
 use mglru_error::KeyError;
 
-/// Seed for looking at a workload's layout, which does not depend on it.
-const ANY_SEED: u64 = 1;
-/// Most processors of the virtual machine.
-const MAX_CPUS: u32 = 255;
-/// Processors in virtual time, where the machine has more and the plan says nothing.
-const VIRTUAL_CPUS: u32 = 2;
-/// Least memory a guest boots with: its kernel, and the files packed for it twice while they are
-/// unpacked.
-const MIN_MEMORY: u64 = 192 << 20;
-
 /// Makes runs on a booted kernel.
 pub struct Kernel;
-
-/// Chooses the program in the guest.
-enum Task {
-    /// A workload of ours, with its layout.
-    Workload { spec: Json, layout: Layout, job: JobExtras },
-    /// A program of the host's.
-    Program(ProgramSpec),
-}
 
 struct KernelJob {
     image: Image,
@@ -196,104 +178,6 @@ impl Kernel {
             scale,
             packed,
         })
-    }
-}
-
-fn memory(machine: &MachineSpec, spec: &KernelSpec) -> Result<u64, KeyError> {
-    let memory = spec.memory.unwrap_or(machine.memory);
-    match memory.0 >= MIN_MEMORY {
-        true => Ok(memory.0),
-        false => {
-            let problem =
-                format!("a guest boots with {} at least (see kernel.memory)", Size(MIN_MEMORY));
-            Err(KeyError::value("machine.memory", memory, problem))
-        }
-    }
-}
-
-fn cpus(machine: &MachineSpec, spec: &KernelSpec) -> Result<u32, KeyError> {
-    // Processors that take turns on the host's own hold each other's locks while they do not run;
-    // in virtual time they share one clock, whatever the host has.
-    let own = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let most = if spec.is_virtual() { VIRTUAL_CPUS } else { own() };
-    let cpus = spec.cpus.unwrap_or(machine.cpus.min(most));
-    match (1..=MAX_CPUS).contains(&cpus) {
-        true => Ok(cpus),
-        false => {
-            let problem = format!("a virtual machine has 1 to {MAX_CPUS} (see kernel.cpus)");
-            Err(KeyError::value("machine.cpus", cpus, problem))
-        }
-    }
-}
-
-/// A task with its groups' limits and the files it needs in the guest.
-type Bound = (Task, IndexMap<String, GroupSpec>, Vec<(PathBuf, String)>);
-
-fn task(sections: &Sections) -> Result<Bound, KeyError> {
-    if word(&sections.workload, "kind") == Some("program") {
-        let program = ProgramSpec::read(&sections.workload, sections.scale)?;
-        return Ok((Task::Program(program), sections.groups.clone(), Vec::new()));
-    }
-    let source = Source::parse(&sections.workload)?;
-    let limits = sim::groups(&sections.groups, &source)?;
-    let layout = source.build(ANY_SEED, sections.scale)?.layout();
-    let (table, packed) = carried::carried(&sections.workload)?;
-    let spec = serde_json::to_value(&table).map_err(|e| KeyError::key("workload", e))?;
-    let job = carried::extras(&source)?;
-    Ok((Task::Workload { spec, layout, job }, limits, packed))
-}
-
-impl Task {
-    /// Groups, files and work of the order.
-    fn add_to(
-        &self,
-        order: &mut Order,
-        limits: &IndexMap<String, GroupSpec>,
-        switches: &Switches,
-    ) -> Result<(), KeyError> {
-        let layout = self.layout();
-        let set = match self {
-            Self::Workload { job, .. } => &job.settings[..],
-            Self::Program(_) => &[][..],
-        };
-        carried::check_leaves(&layout)?;
-        let known: Vec<&str> = layout.groups.iter().map(|group| group.name.as_str()).collect();
-        if let Some(name) = limits.keys().find(|name| !known.contains(&name.as_str())) {
-            let problem = format!("the workload has no such group (it has: {})", known.join(", "));
-            return Err(KeyError::key(format!("groups.{name}"), problem));
-        }
-        let (groups, swappiness) = order::groups(&layout, limits, set)?;
-        order.groups = groups;
-        order.files = layout.files.iter().map(|file| file.bytes).collect();
-        if let (Some(value), None) = (swappiness, switches.swappiness) {
-            let all = order.settings.iter_mut();
-            all.filter(|setting| setting.path.ends_with("/swappiness"))
-                .for_each(|setting| setting.value = value.to_string());
-        }
-        order.work = self.work(ANY_SEED, 1.0);
-        Ok(())
-    }
-
-    fn layout(&self) -> Layout {
-        match self {
-            Self::Workload { layout, .. } => layout.clone(),
-            Self::Program(program) => program.layout(),
-        }
-    }
-
-    fn work(&self, seed: u64, scale: f64) -> Work {
-        match self {
-            Self::Program(program) => Work::Program(program.order(seed)),
-            Self::Workload { spec, layout, job } => Work::Workload(Carried {
-                spec: spec.clone(),
-                seed,
-                scale,
-                pin: job.pin,
-                tlb_flush_every: job.tlb_flush_every,
-                crews: (0..layout.tasks.len() as u32).map(|task| layout.crew(task)).collect(),
-                workers: order::workers(layout),
-            }),
-        }
     }
 }
 
@@ -468,21 +352,6 @@ fn beside(e: String, what: &str, file: &Path) -> String {
     match file.exists() {
         true => format!("{e} ({what}: {})", file.display()),
         false => e,
-    }
-}
-
-/// A guest that does not fit would push everything else out of this host's memory.
-fn fits(memory: u64) -> Result<(), String> {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    match kib.map(|kib| kib << 10) {
-        Some(free) if free < memory => Err(format!(
-            "a guest of {} does not fit in this host's free memory ({} MiB); see kernel.memory",
-            Size(memory),
-            free >> 20
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -86,23 +86,3 @@ fn a_rate_that_is_no_number_is_refused() {
     let outcome = e.runs[0].job.run(1, &|_| ()).unwrap();
     assert_eq!(e.record(&e.runs[0], outcome).unwrap_err(), "a metric is not a finite number");
 }
-
-#[test]
-fn the_hash_follows_the_content_of_input_files() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let of = |text: &str| {
-        std::fs::write(file.path(), text).unwrap();
-        content("workload.path", file.path().to_str().unwrap()).unwrap()
-    };
-    assert_ne!(of("s 0x1000 1\n"), of("s 0x2000 1\n"));
-    assert_eq!(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    let text = "[workload]\npath = [\"a\", \"b\"]\n[kernel]\nimage = \"k\"";
-    let plan: Table = text.parse().unwrap();
-    let mut variant = Variant::named("x");
-    variant.set.insert("image".to_string(), Value::String("l".to_string()));
-    let found = inputs(&plan, &[variant]);
-    let paths: Vec<&str> = found.iter().map(|(_, path)| path.as_str()).collect();
-    assert_eq!(paths, ["a", "b", "l", "k"]);
-    let error = content("workload.path", "no/such.trc").unwrap_err().to_string();
-    assert!(error.starts_with("workload.path: no/such.trc: "), "{error}");
-}

@@ -9,8 +9,7 @@ use crate::batch::process::{Manner, Processed};
 use crate::batch::protection::Protection;
 use crate::config::Algorithm;
 use crate::contig::Mode;
-use crate::folio::Bit;
-use crate::host::{Host, RmapHarvest, ShrunkActive, TraceEvent, Window};
+use crate::host::{Host, TraceEvent};
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
 use crate::stats::{Counter, by_type, pgscan};
@@ -249,68 +248,6 @@ impl Lru {
         ClassicStep::Shrunk { held, judged: 0, waiting: Vec::new(), throttle: false }
     }
 
-    /// Active folios go to the inactive list, executable file folios in use aside. Returns the
-    /// folios handled.
-    pub(crate) fn shrink_active(
-        &mut self,
-        ctl: &ScanControl,
-        id: LruvecId,
-        lru_type: LruType,
-        pages: u64,
-        host: &mut impl Host,
-    ) -> u32 {
-        let list = ClassicList::of(lru_type, true);
-        let (mut taken, skipped) = self.isolate_classic(ctl, id, list, pages);
-        let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
-        self.count(id, Counter::Pgrefill, n);
-        tell_isolated(ctl, list, [pages, n, skipped], host);
-        let mut rmap = core::mem::take(&mut self.scratch.rmap);
-        let mut rotated = 0;
-        for &folio in &taken {
-            let pages = self.folios[folio].pages();
-            if self.is_program_in_use(folio, lru_type, &mut rmap, host) {
-                rotated += pages;
-            } else {
-                let flags = &mut self.folios[folio].flags;
-                flags.clear(Bit::ACTIVE);
-                flags.set(Bit::WORKINGSET);
-                self.count(id, Counter::Pgdeactivate, pages);
-            }
-        }
-        self.scratch.rmap = rmap;
-        if rotated > 0 {
-            self.add_cost(id, lru_type, rotated);
-        }
-        host.trace(TraceEvent::ShrunkActive(ShrunkActive {
-            node: self.place(id).node,
-            taken: n,
-            kept: rotated,
-            deactivated: n - rotated,
-            priority: ctl.priority,
-            lru_type,
-        }));
-        let held = taken.len() as u32;
-        self.return_classic(&mut taken);
-        self.scratch.isolated = taken;
-        held
-    }
-
-    fn is_program_in_use(
-        &mut self,
-        id: FolioId,
-        lru_type: LruType,
-        rmap: &mut RmapHarvest,
-        host: &mut impl Host,
-    ) -> bool {
-        if !self.folios[id].is_mapped() {
-            return false;
-        }
-        rmap.clear();
-        host.harvest_rmap(id, Window::ONE, &self.folios, rmap);
-        let program = rmap.exec && lru_type == LruType::File;
-        program && rmap.referenced > 0 && self.config.mechanisms.exec_protection
-    }
-
     fn shrink_inactive(
         &mut self,
         ctl: &mut ScanControl,
@@ -387,24 +324,6 @@ impl Lru {
         let isolated = lruvec.classic.isolated[list.lru_type().index()];
         let limit = if ctl.gfp.io && ctl.gfp.fs { inactive >> 3 } else { inactive };
         isolated > limit
-    }
-
-    /// kswapd's own aging: every memcg whose inactive anon is low loses 32 active pages to it.
-    pub(crate) fn age_active_anon(
-        &mut self,
-        ctl: &ScanControl,
-        node: NodeId,
-        host: &mut impl Host,
-    ) {
-        let size = |list| self.subtree_size(crate::types::MemcgId::ROOT, node, list);
-        let low = inactive_is_low(size(ClassicList::InactiveAnon), size(ClassicList::ActiveAnon));
-        if !low {
-            return;
-        }
-        for memcg in self.memcgs.ids() {
-            let id = self.lruvec_id(memcg, node);
-            self.shrink_active(ctl, id, LruType::Anon, SWAP_CLUSTER_MAX, host);
-        }
     }
 
     /// After the priority loop: later refaults are told from those seen so far.

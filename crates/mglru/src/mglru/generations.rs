@@ -1,30 +1,15 @@
-//! Generations: where a folio enters, how it leaves, how a new generation is made and when the
-//! oldest one is given up (spec §3.1, §4.5, §4.6). Invariants I1–I5.
+//! Generations: where a folio enters, how it leaves, and when the oldest one is given up
+//! (spec §3.1, §4.6). Invariants I1–I5.
 
 use crate::folio::{Bit, Flags, Folio};
-use crate::mglru::bulk::{AHEAD, Run};
 use crate::state::Lru;
 use crate::state::lruvec::Generations;
 use crate::stats::Counter;
 use crate::tiers;
-use crate::types::{
-    FolioId, Gen, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MAX_NR_ZONES, MIN_NR_GENS, Nanos,
-    SWAPPINESS_ANON_ONLY, Seq, Zone,
-};
+use crate::types::{FolioId, Gen, LruType, LruvecId, MIN_NR_GENS, Seq, Zone};
 
-/// Says how one lock hold of making a new generation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bump {
-    /// Somebody else made it.
-    Lost,
-    /// The oldest generation is not empty yet.
-    More {
-        /// Folios moved.
-        held: u32,
-    },
-    /// It is there.
-    Won,
-}
+pub(crate) use crate::mglru::bump::Bump;
+pub(crate) use crate::mglru::evictable::Evictable;
 
 /// Distance from the youngest generation at which a folio enters (K614, K72).
 fn entry_distance(flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> u64 {
@@ -224,108 +209,6 @@ impl Lru {
         from != to
     }
 
-    /// One lock hold of making a new youngest generation, unless somebody has since `seq` was seen
-    /// (spec §4.5). Others may reclaim between two of them, and find that the walk for this
-    /// generation was made but the generation is not there.
-    pub(crate) fn bump(
-        &mut self,
-        id: LruvecId,
-        seq: Seq,
-        evictable: Evictable,
-        now: Nanos,
-    ) -> Bump {
-        if self.lruvecs[id.index()].mg.max_seq != seq {
-            return Bump::Lost;
-        }
-        let mut left = MAX_LRU_BATCH;
-        for lru_type in LruType::ALL {
-            let is_full = self.lruvecs[id.index()].mg.nr_gens(lru_type) == MAX_NR_GENS as u64;
-            if is_full && !self.force_out_oldest(id, lru_type, evictable, &mut left) {
-                return Bump::More { held: MAX_LRU_BATCH as u32 };
-            }
-        }
-        self.open_generation(id, now);
-        Bump::Won
-    }
-
-    fn open_generation(&mut self, id: LruvecId, now: Nanos) {
-        let lruvec = &mut self.lruvecs[id.index()];
-        let (last_active, next) = (Seq(lruvec.mg.max_seq.0 - 1), lruvec.mg.max_seq.plus(1));
-        for lru_type in LruType::ALL {
-            let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[lru_type.index()];
-            *inactive += lruvec.mg.size_of(last_active.generation(), lru_type);
-            *inactive -= lruvec.mg.size_of(next.generation(), lru_type);
-        }
-        lruvec.mg.birth[next.generation().index()] = now;
-        lruvec.mg.max_seq = next;
-        self.count(id, Counter::AgingPasses, 1);
-    }
-
-    /// Empties the oldest generation into the next one; false when the lock must be given up first.
-    /// For a type that is not evictable the window just slides: its coldest folios are then found
-    /// in the slot of the youngest generation.
-    fn force_out_oldest(
-        &mut self,
-        id: LruvecId,
-        lru_type: LruType,
-        evictable: Evictable,
-        left: &mut u64,
-    ) -> bool {
-        if evictable.includes(lru_type) {
-            for zone in 0..MAX_NR_ZONES {
-                if !self.push_out_zone(id, lru_type, Zone(zone as u8), left) {
-                    return false;
-                }
-            }
-        }
-        let mg = &mut self.lruvecs[id.index()].mg;
-        mg.slid[lru_type.index()] |= !evictable.includes(lru_type);
-        mg.controller.carry_over(lru_type);
-        mg.min_seq[lru_type.index()].0 += 1;
-        true
-    }
-
-    /// Moves a zone's list of the oldest generation to the tail of the next, from the tail on;
-    /// false when `left` folios were too few.
-    fn push_out_zone(
-        &mut self,
-        id: LruvecId,
-        lru_type: LruType,
-        zone: Zone,
-        left: &mut u64,
-    ) -> bool {
-        let mut run = self.start_run(id, lru_type, zone);
-        let mut next = self.next_to_meet(&run);
-        while let Some(folio) = next.filter(|_| *left > 0) {
-            if self.config.bulk.prefetch && *left % AHEAD as u64 == 0 {
-                self.folios.bring_near(run.source, folio, AHEAD);
-            }
-            self.push_out(&mut run, folio);
-            *left -= 1;
-            next = self.next_to_meet(&run);
-        }
-        self.settle_run(run);
-        next.is_none()
-    }
-
-    fn push_out(&mut self, run: &mut Run, id: FolioId) {
-        let flags = self.folios[id].flags;
-        let model = self.config.refs_model;
-        match flags.generation() {
-            Some(generation) if generation != run.from => {
-                self.end_run(run);
-                self.folios.unlink(id);
-                self.link_generation(id, generation, false);
-            }
-            _ => {
-                if self.config.version().counts_pushed && !tiers::is_saturated(flags, model) {
-                    self.count_protected(id, self.tier(flags).index(), run.lru_type);
-                }
-                self.pass_on(run, id, true);
-            }
-        }
-    }
-
     /// Counts a folio as protected in its tier.
     pub(crate) fn count_protected(&mut self, id: FolioId, tier: usize, lru_type: LruType) {
         let folio = self.folios[id];
@@ -376,35 +259,6 @@ impl Lru {
             if candidate[lead] > second && candidate[lag] < second {
                 candidate[lead] = second.max(old[lead]);
             }
-        }
-    }
-}
-
-/// Types that may be evicted under a swappiness (spec §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Evictable {
-    /// Swappiness 0.
-    FileOnly,
-    /// Swappiness 201.
-    AnonOnly,
-    /// All others.
-    Both,
-}
-
-impl Evictable {
-    pub(crate) fn under(swappiness: u8) -> Self {
-        match swappiness {
-            0 => Self::FileOnly,
-            SWAPPINESS_ANON_ONLY.. => Self::AnonOnly,
-            _ => Self::Both,
-        }
-    }
-
-    pub(crate) fn includes(self, lru_type: LruType) -> bool {
-        match self {
-            Self::FileOnly => lru_type == LruType::File,
-            Self::AnonOnly => lru_type == LruType::Anon,
-            Self::Both => true,
         }
     }
 }

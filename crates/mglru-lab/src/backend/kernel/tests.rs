@@ -30,34 +30,6 @@ fn a_missing_kernel_is_named_before_anything_runs() {
 }
 
 #[test]
-fn a_guest_larger_than_the_host_is_refused() {
-    let error = fits(1 << 60).unwrap_err();
-    assert!(error.starts_with("a guest of 1048576TiB does not fit"), "{error}");
-    assert_eq!(fits(1 << 20), Ok(()));
-}
-
-#[test]
-fn a_guest_has_memory_to_boot_and_no_more_processors_than_run() {
-    let machine =
-        |memory: u64, cpus| MachineSpec { memory: Size(memory), cpus, ..Default::default() };
-    let spec = KernelSpec::default();
-    let error = memory(&machine(64 << 20, 1), &spec).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "machine.memory = 64MiB: a guest boots with 192MiB at least (see kernel.memory)"
-    );
-    let larger = KernelSpec { memory: Some(Size(1 << 30)), ..KernelSpec::default() };
-    assert_eq!(memory(&machine(64 << 20, 1), &larger), Ok(1 << 30));
-    // The host's processors count by the host's clock alone.
-    assert_eq!(cpus(&machine(1 << 30, 4096), &spec), Ok(VIRTUAL_CPUS));
-    let own = std::thread::available_parallelism().unwrap().get() as u32;
-    let by_host = KernelSpec { clock: Some(spec::Clock::Host), ..KernelSpec::default() };
-    assert_eq!(cpus(&machine(1 << 30, 4096), &by_host), Ok(own));
-    let asked = KernelSpec { cpus: Some(200), ..KernelSpec::default() };
-    assert_eq!(cpus(&machine(1 << 30, 1), &asked), Ok(200));
-}
-
-#[test]
 fn a_program_that_is_not_here_is_named_before_anything_runs() {
     let error = prepare("", JOB, "programs = [\"no-such\"]", "k6.12");
     let kernel = "backend kernel: no kernel";

@@ -1,0 +1,32 @@
+//! Which types may be evicted is read from the swappiness here.
+
+use crate::types::{LruType, SWAPPINESS_ANON_ONLY};
+
+/// Types that may be evicted under a swappiness (spec §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evictable {
+    /// Swappiness 0.
+    FileOnly,
+    /// Swappiness 201.
+    AnonOnly,
+    /// All others.
+    Both,
+}
+
+impl Evictable {
+    pub(crate) fn under(swappiness: u8) -> Self {
+        match swappiness {
+            0 => Self::FileOnly,
+            SWAPPINESS_ANON_ONLY.. => Self::AnonOnly,
+            _ => Self::Both,
+        }
+    }
+
+    pub(crate) fn includes(self, lru_type: LruType) -> bool {
+        match self {
+            Self::FileOnly => lru_type == LruType::File,
+            Self::AnonOnly => lru_type == LruType::Anon,
+            Self::Both => true,
+        }
+    }
+}
