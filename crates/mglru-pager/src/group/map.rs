@@ -13,12 +13,13 @@ use crate::sys::PAGE;
 /// Describes memory that a group maps: where its pages come from, how long it is, where it lies.
 ///
 /// ```no_run
-/// # use mglru_pager::{Map, Pager, PagerOptions};
-/// # let pager = Pager::new(PagerOptions::default())?;
+/// # use mglru_pager::{Group, Map};
+/// # fn copy(group: &Group) -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::File::open("data")?;
 /// // SAFETY: nobody changes or truncates the file meanwhile.
-/// let copy = unsafe { pager.root().map(Map::file(&file)?.private()) }?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let copy = unsafe { group.map(Map::file(&file)?.private()) }?;
+/// # Ok(())
+/// # }
 /// ```
 pub struct Map {
     backing: Backing,
