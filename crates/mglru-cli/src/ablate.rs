@@ -53,8 +53,7 @@ pub(super) fn run(args: &Args) -> Answer {
     }
     let ends = (args.from.as_deref(), args.to.as_deref());
     let Span { plan, from, to } = Span::read(&args.asked.plan, ends)?;
-    let all = [Mode::Cumulative, Mode::OneIn, Mode::LeaveOneOut, Mode::Versions];
-    let modes = if args.modes.is_empty() { &all[..] } else { &args.modes };
+    let modes = if args.modes.is_empty() { &Mode::ALL[..] } else { &args.modes };
     let arms = ablation::arms(modes, &from, &to);
     let arms = arms.map_err(|e| Error::Request(e.to_string()))?;
     let variants = ablation::variants(&arms, modes);

@@ -104,22 +104,35 @@ pub(super) fn run(args: &Args) -> Answer {
             Err(Error::Request("--trace-events: name one plan".to_string()))
         }
         "all" => run_all::execute(&args.asked, &args.output),
-        _ => execute(&args.asked, &args.output, events),
+        _ => {
+            check_skin(&args.output)?;
+            let mut experiments = args.asked.experiments()?;
+            let traced = trace(&mut experiments, events)?;
+            execute(&args.asked, &args.output, &experiments, &traced)
+        }
     }
 }
 
-/// Runs what is missing, writes records and report, says what came of it.
-pub(super) fn execute(asked: &Asked, output: &Output, events: Option<&Path>) -> Answer {
-    if output.skin.is_some() && output.format != Format::Table {
-        return Err(ask::skin_of_no_table());
+/// Refuses another table where none is printed.
+pub(super) fn check_skin(output: &Output) -> Result<(), Error> {
+    match output.skin.is_some() && output.format != Format::Table {
+        true => Err(ask::skin_of_no_table()),
+        false => Ok(()),
     }
-    let mut experiments = asked.experiments()?;
-    let traced = trace(&mut experiments, events)?;
-    if experiments.len() > 1 {
-        let (text, status) = several(asked, output, &experiments)?;
-        return Ok((told(text, output, &traced), status));
-    }
-    let experiment = &experiments[0];
+}
+
+/// Runs what is missing of experiments that `asked` stands for, one a backend, writes records and
+/// report, says what came of it and where their trace events are.
+pub(super) fn execute(
+    asked: &Asked,
+    output: &Output,
+    experiments: &[Experiment],
+    traced: &[PathBuf],
+) -> Answer {
+    let [experiment] = experiments else {
+        let (text, status) = several(asked, output, experiments)?;
+        return Ok((told(text, output, traced), status));
+    };
     let dir = folder(experiment, output.out.clone());
     std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
     store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat()))?;
@@ -132,7 +145,7 @@ pub(super) fn execute(asked: &Asked, output: &Output, events: Option<&Path>) -> 
             format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
         }
     };
-    Ok((told(text, output, &traced), report.exit_status()))
+    Ok((told(text, output, traced), report.exit_status()))
 }
 
 /// Has the runs write their trace events; the files.

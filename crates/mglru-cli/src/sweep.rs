@@ -123,7 +123,8 @@ pub(super) fn run(args: &Args) -> Answer {
     }
     let mut output = args.output.clone();
     output.quiet = command.is_some();
-    run::execute(&asked, &output, None)
+    run::check_skin(&output)?;
+    run::execute(&asked, &output, &[experiment], &[])
 }
 
 impl Args {

@@ -38,6 +38,17 @@ pub enum Mode {
     Versions,
 }
 
+impl Mode {
+    /// Lists all of them.
+    pub const ALL: [Mode; 4] = [Mode::Cumulative, Mode::OneIn, Mode::LeaveOneOut, Mode::Versions];
+
+    /// Returns the name that the command line takes.
+    pub fn name(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self).expect("none is hidden");
+        value.get_name().to_string()
+    }
+}
+
 /// Versions of the series and the variants that stand for them; the last is the base.
 pub const VERSIONS: [(&str, &str); 4] = [("v2", "v2"), ("v4", "v4"), ("v5", "v5"), ("v7", "after")];
 

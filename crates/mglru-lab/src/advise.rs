@@ -1,9 +1,8 @@
 //! Turns what is known of a program's memory into limits: from the curve of a trace, a capture of
 //! a group's counters, or refault distances.
 
-use std::ops::Range;
-
 use mglru_live::steer::sample::Distances;
+use mglru_live::steer::top::in_units;
 use mglru_traces::tools::Curve;
 use serde::Serialize;
 
@@ -209,11 +208,7 @@ fn begun(from: &str, bounds: Bounds) -> Advice {
 
 /// Writes bytes as people say them.
 pub fn size(bytes: u64) -> String {
-    const UNITS: Range<usize> = 0..4;
-    let steps = UNITS.take_while(|step| bytes >> (10 * (step + 1)) > 0).count();
-    let scaled = bytes as f64 / (1_u64 << (10 * steps)) as f64;
-    let digits = usize::from(steps > 0 && scaled < 100.0);
-    format!("{scaled:.digits$} {}", ["bytes", "KiB", "MiB", "GiB", "TiB"][steps])
+    in_units(bytes, [" bytes", " KiB", " MiB", " GiB", " TiB"])
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ fn keep(
 ) -> Result<(), Error> {
     let record = judged(experiment, run, result)?;
     // A run made again for its trace events has its record.
-    if store.has(run) {
+    if run.events.is_some() && store.has(run) {
         return Ok(());
     }
     store.push(record)?;

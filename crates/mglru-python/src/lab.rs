@@ -47,20 +47,16 @@ fn ablated(asked: &Asked, stop: &Stop) -> Result<String, Error> {
 }
 
 fn modes(names: &[String]) -> Result<Vec<Mode>, Error> {
-    const ALL: [(&str, Mode); 4] = [
-        ("cumulative", Mode::Cumulative),
-        ("one-in", Mode::OneIn),
-        ("leave-one-out", Mode::LeaveOneOut),
-        ("versions", Mode::Versions),
-    ];
     if names.is_empty() {
-        return Ok(ALL.map(|(_, mode)| mode).to_vec());
+        return Ok(Mode::ALL.to_vec());
     }
-    let mode = |name: &String| {
-        let known = ALL.map(|(known, _)| known);
-        let found = ALL.iter().find(|(known, _)| known == name).map(|(_, mode)| *mode);
-        let near = || mglru_error::did_you_mean(name, known);
-        found.ok_or_else(|| Error::Request(format!("modes: unknown {name}{}", near())))
+    let known = Mode::ALL.map(Mode::name);
+    let mode = |name: &String| match known.iter().position(|known| known == name) {
+        Some(at) => Ok(Mode::ALL[at]),
+        None => {
+            let near = mglru_error::did_you_mean(name, known.iter().map(String::as_str));
+            Err(Error::Request(format!("modes: unknown {name}{near}")))
+        }
     };
     names.iter().map(mode).collect()
 }

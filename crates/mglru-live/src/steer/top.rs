@@ -101,11 +101,16 @@ pub const HEAD: [&str; 12] = [
 
 /// Formats bytes for people, four characters and a letter at most.
 pub fn bytes(n: u64) -> String {
-    const UNITS: [&str; 5] = ["", "K", "M", "G", "T"];
+    in_units(n, ["", "K", "M", "G", "T"])
+}
+
+/// Writes bytes with the unit that leaves one to four digits before the point; the units are 1,
+/// 1024 and its powers, with whatever stands between number and unit.
+pub fn in_units(n: u64, units: [&str; 5]) -> String {
     let steps = (n.max(1).ilog2() / 10).min(4);
     let scaled = n as f64 / (1u64 << (10 * steps)) as f64;
     let digits = usize::from(steps > 0 && scaled < 100.0);
-    format!("{scaled:.digits$}{}", UNITS[steps as usize])
+    format!("{scaled:.digits$}{}", units[steps as usize])
 }
 
 #[cfg(test)]
