@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use mglru_error::Error;
+use mglru_qemu::elf;
 
 /// The translator of programs for x86-64.
 const TRANSLATOR: &str = "qemu-x86_64";
-const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmglru_record.so"));
 /// Starts a program whose addresses are the same each time.
 const SETARCH: &str = "setarch";
 
@@ -35,7 +35,7 @@ pub(crate) fn start(
     let (name, args) = words.split_first().expect("the command asks for a program");
     let program = resolved(name)?;
     let library = folder.join("libmglru_record.so");
-    fs::write(&library, PLUGIN).map_err(|e| Error::io(&library, e))?;
+    fs::write(&library, mglru_qemu::PROGRAM).map_err(|e| Error::io(&library, e))?;
     let plugin = format!("{},socket={socket},window={window},now=0", library.display());
     let mut command = Command::new(SETARCH);
     command.args(["--addr-no-randomize".as_ref(), translator.as_os_str()]);
@@ -54,8 +54,7 @@ fn resolved(name: &OsStr) -> Result<PathBuf, Error> {
     if head.starts_with(b"#!") {
         return Err(refused("a script: name its interpreter first, as in sh script.sh"));
     }
-    let is_x86_64 = head.starts_with(b"\x7fELF\x02\x01") && head.get(18..20) == Some(&[62, 0]);
-    if is_x86_64 { Ok(path) } else { Err(refused("no program for x86-64")) }
+    if elf::is_x86_64(&head) { Ok(path) } else { Err(refused("no program for x86-64")) }
 }
 
 /// Finds a program as a shell does.

@@ -1,11 +1,9 @@
 //! Records which pages a program touches: it runs under QEMU's translator of programs, whose
 //! plugin sees each load, store and system call. No root, no change of the program or kernel.
 //!
-//! Data moves one way: the plugin (`plugin/`) sends messages, `listen` receives them,
+//! Data moves one way: the plugin (`mglru_qemu::PROGRAM`) sends messages, `listen` receives them,
 //! `message` reads them, `timeline` turns them into events, and the trace is written.
 
-#[path = "../plugin/format.rs"]
-mod format;
 mod launch;
 mod listen;
 mod message;

@@ -1,7 +1,7 @@
 //! Reads what the plugin sends.
 
-use crate::format::{BORN, EXEC, EXIT, FORK, MAP, MOVE, NAME, OUTSIDE, READ, UNMAP, WRITE};
-use crate::format::{CODE, HEAD_WORDS, LOAD, MAGIC, STORE};
+use mglru_qemu::format::{BORN, EXEC, EXIT, FORK, MAP, MOVE, NAME, OUTSIDE, READ, UNMAP, WRITE};
+use mglru_qemu::format::{CODE, HEAD_WORDS, LOAD, MAGIC, STORE};
 
 /// Addresses of programs have 48 bits.
 const MOST_BYTES: u64 = 1 << 48;

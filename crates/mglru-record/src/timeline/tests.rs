@@ -1,5 +1,5 @@
 use super::*;
-use crate::format::{BORN, EXEC, EXIT, FORK, LOAD, MAGIC, MAP, NAME, OUTSIDE, READ, STORE};
+use mglru_qemu::format::{BORN, EXEC, EXIT, FORK, LOAD, MAGIC, MAP, NAME, OUTSIDE, READ, STORE};
 
 /// Sends messages of processes.
 #[derive(Default)]

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_function_is_found_where_the_program_offers_it() {
-        let library = qemu::LIBRARY;
+        let library = mglru_qemu::MACHINE;
         assert!(has_symbol(library, b"gettimeofday"));
         assert!(!has_symbol(library, b"no_such_function") && !has_symbol(b"text", b"main"));
     }

@@ -22,9 +22,6 @@ const COMMAND_LINE: &str = concat!(
     "mitigations=off random.trust_cpu=on psi=1"
 );
 
-/// Fixes what QEMU itself takes from the host's clock (`qemu/clock.rs`).
-pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmglru_qemu.so"));
-
 /// Bytes that the guest's reports may run ahead of their reader.
 const PIPE: usize = 1 << 20;
 
@@ -173,7 +170,7 @@ fn dying_with_us(program: &PathBuf) -> Command {
 
 /// Has QEMU load our library before all others; it lives as long as what is returned.
 fn preload(command: &mut Command) -> Result<Scratch, String> {
-    let library = Scratch::executable(LIBRARY)?;
+    let library = Scratch::executable(mglru_qemu::MACHINE)?;
     command.env("LD_PRELOAD", library.path());
     Ok(library)
 }
@@ -270,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_library_stands_before_what_qemu_calls() {
-        let ours = functions(LIBRARY, true);
+        let ours = functions(mglru_qemu::MACHINE, true);
         let names = ["gettimeofday", "ppoll", "pthread_cond_wait", "pthread_cond_broadcast"];
         assert!(names.iter().all(|name| ours.contains(&name.to_string())), "{ours:?}");
         let Ok(qemu) = programs::find(PROGRAM) else {

@@ -1,21 +1,17 @@
 //! Counts the guest's instructions by block of code, between marks that the guest sets.
 //!
-//! QEMU takes the library as a plugin (`-plugin FILE,out=FILE`). The functions that a plugin calls
-//! exist in QEMU alone, and this library is loaded into other programs first, so that they are
-//! looked up by name. Each instruction counts for itself: a block is left in the middle when one of
-//! its instructions faults, and is then begun again.
+//! QEMU takes the library as a plugin (`-plugin FILE,out=FILE`). Each instruction counts for
+//! itself: a block is left in the middle when one of its instructions faults, and is then begun
+//! again.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Version of the interface that is used here.
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
-pub static qemu_plugin_version: c_int = 1;
+use crate::interface::{ADD, Block, Id, Instruction, NO_REGISTERS, OnBlock, Words, function};
 
 /// The guest's marks: instructions that do nothing, with these bytes.
 const START: &[u8] = b"\x0f\x1f\x80mgl>";
@@ -24,15 +20,7 @@ const STOP: &[u8] = b"\x0f\x1f\x80mgl<";
 const KERNEL: u64 = 1 << 63;
 /// The key of all code below.
 const USER: u64 = 0;
-/// Adds a number to a counter (`QEMU_PLUGIN_INLINE_ADD_U64`).
-const ADD: c_int = 0;
-/// Says that a callback reads no register (`QEMU_PLUGIN_CB_NO_REGS`).
-const NO_REGISTERS: c_int = 0;
 
-type Id = u64;
-type Block = *mut c_void;
-type Instruction = *mut c_void;
-type OnBlock = extern "C" fn(Id, Block);
 type OnMark = extern "C" fn(c_uint, *mut c_void);
 
 /// Functions of QEMU, by their names without `qemu_plugin_`.
@@ -56,23 +44,6 @@ struct Counts {
 
 static QEMU: OnceLock<Qemu> = OnceLock::new();
 static COUNTS: Mutex<Counts> = Mutex::new(Counts { by_block: BTreeMap::new(), out: None });
-
-unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
-
-/// Looks a function up by name.
-macro_rules! function {
-    ($name:literal) => {{
-        // SAFETY: the name ends with a zero byte; a null handle means every loaded library.
-        let found = unsafe { dlsym(std::ptr::null_mut(), $name.as_ptr()) };
-        if found.is_null() {
-            return None;
-        }
-        // SAFETY: QEMU's function of this name is of the field's type.
-        unsafe { std::mem::transmute(found) }
-    }};
-}
 
 impl Qemu {
     fn find() -> Option<Self> {
@@ -102,9 +73,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     let Some(qemu) = Qemu::find() else { return complain("QEMU lacks a function of plugins") };
     // SAFETY: the caller says so.
-    let first = (len > 0).then(|| unsafe { CStr::from_ptr(*args) });
-    let path = first.and_then(|word| word.to_str().ok()?.strip_prefix("out="));
-    let out = path.and_then(|path| OpenOptions::new().append(true).open(path).ok());
+    let words = unsafe { Words::read(len, args) };
+    let out = words.get("out").and_then(|path| OpenOptions::new().append(true).open(path).ok());
     if out.is_none() {
         return complain("nowhere to write to");
     }

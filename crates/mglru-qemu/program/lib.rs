@@ -5,8 +5,11 @@
 //! `-plugin FILE,socket=NAME,window=LOG2,now=INSTRUCTIONS`; `format` says what it sends.
 
 mod calls;
+mod elf;
 mod format;
 mod guest;
+#[path = "../interface.rs"]
+mod interface;
 mod lock;
 mod pages;
 mod qemu;
@@ -14,16 +17,12 @@ mod run;
 mod stream;
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
-use qemu::{ADD, Block, Id, LOADS, NO_REGISTERS, Qemu, STORES};
+use interface::{ADD, Block, Id, NO_REGISTERS, Words};
+use qemu::{LOADS, Qemu, STORES};
 use run::{START, Start};
-
-/// Version of the interface that is used here.
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
-pub static qemu_plugin_version: c_int = 1;
 
 static QEMU: OnceLock<Qemu> = OnceLock::new();
 /// Areas that are QEMU's own.
@@ -45,11 +44,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     let Some(qemu) = Qemu::find() else { return complain("this QEMU lacks a function of plugins") };
     // SAFETY: the caller says so.
-    let words = (0..len as usize).map(|at| unsafe { CStr::from_ptr(*args.add(at)) });
-    let words: Vec<_> = words.filter_map(|word| word.to_str().ok()?.split_once('=')).collect();
-    let word = |key| words.iter().find(|word| word.0 == key).map(|word| word.1);
-    let number = |key| word(key)?.parse::<u64>().ok();
-    let (Some(socket), Some(window)) = (word("socket"), number("window")) else {
+    let words = unsafe { Words::read(len, args) };
+    let number = |key| words.get(key)?.parse::<u64>().ok();
+    let (Some(socket), Some(window)) = (words.get("socket"), number("window")) else {
         return complain("socket and window are missing");
     };
     if !pages::begin(number("now").unwrap_or(0), window as u32) {

@@ -3,5 +3,7 @@
 //! nothing more has to be installed.
 
 mod clock;
+#[path = "../interface.rs"]
+mod interface;
 mod profile;
 mod turns;

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use crate::format as entry;
+use crate::interface::Id;
 use crate::lock::Lock;
-use crate::qemu::Id;
 use crate::{guest, run, stream};
 
 const MAP_PRIVATE: u64 = 2;
@@ -103,7 +103,6 @@ pub extern "C" fn after(_id: Id, processor: c_uint, number: i64, returned: i64) 
         _ => {}
     }
 }
-
 
 /// Says where in a file a transfer began.
 enum Place {

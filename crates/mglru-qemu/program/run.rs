@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use crate::format::{EXEC, OUTSIDE};
-use crate::{guest, pages, stream};
+use crate::{elf, guest, pages, stream};
 
 /// How this process was started: all that the next one needs.
 pub struct Start {
@@ -36,19 +36,14 @@ const EXECUTABLE: c_int = 1;
 const SET_ID: u32 = 0o6000;
 
 unsafe extern "C" {
-    fn execve(
-        path: *const c_char,
-        args: *const *const c_char,
-        env: *const *const c_char,
-    ) -> c_int;
+    fn execve(path: *const c_char, args: *const *const c_char, env: *const *const c_char) -> c_int;
     fn access(path: *const c_char, mode: c_int) -> c_int;
 }
 
 /// Sees `execve` before it is made. Returns if the program cannot be recorded, or does not run.
 pub fn replace(path: u64, args: u64, env: u64) {
     // SAFETY: the kernel reads the same; a wrong address ends this program, which would go on.
-    let (path, args, env) =
-        unsafe { (guest::text(path), guest::texts(args), guest::texts(env)) };
+    let (path, args, env) = unsafe { (guest::text(path), guest::texts(args), guest::texts(env)) };
     // SAFETY: the text ends with a zero byte.
     if unsafe { access(path.as_ptr(), EXECUTABLE) } != 0 {
         return;
@@ -83,7 +78,7 @@ fn translatable(path: &CStr, args: Vec<CString>) -> Option<Program> {
             program = interpreted(line, program)?;
             continue;
         }
-        return is_x86_64(&head).then_some(program);
+        return elf::is_x86_64(&head).then_some(program);
     }
     None
 }
@@ -97,11 +92,6 @@ fn head(path: &CStr) -> Option<Vec<u8>> {
     // The translator would not change the user.
     let changes_user = meta.permissions().mode() & SET_ID != 0;
     (meta.is_file() && !changes_user && meta.size() > 0).then_some(head)
-}
-
-/// True for a program in ELF of 64 bits, for x86-64.
-fn is_x86_64(head: &[u8]) -> bool {
-    head.starts_with(b"\x7fELF\x02\x01") && head.get(18..20) == Some(&[62, 0])
 }
 
 fn interpreted(line: &[u8], script: Program) -> Option<Program> {

@@ -8,16 +8,15 @@ use std::os::unix::process::parent_id;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use crate::format::{BORN, FORK, HEAD_WORDS, MAGIC};
 use crate::calls;
+use crate::format::{BORN, FORK, HEAD_WORDS, MAGIC};
 use crate::lock::Lock;
 use crate::pages::NOW;
 
 /// A message is sent when it has so many words.
 const FULL: usize = 16_384;
 
-static STREAM: Lock<Message> =
-    Lock::new(Message { words: Vec::new(), sent: 0, closed: false });
+static STREAM: Lock<Message> = Lock::new(Message { words: Vec::new(), sent: 0, closed: false });
 static ADDRESS: OnceLock<String> = OnceLock::new();
 
 /// Entries that were not sent yet.

@@ -1,37 +1,23 @@
-//! Declares the functions of QEMU's plugin interface, version 1, that are used here.
+//! Finds the functions of QEMU that a recording uses.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
-/// Names the plugin to QEMU.
-pub type Id = u64;
-/// A block of translated code, lent for one call.
-pub type Block = *mut c_void;
-/// An instruction of a block, lent for one call.
-pub type Instruction = *mut c_void;
+use crate::interface::{Block, Id, Instruction, OnBlock, function};
+
 /// Describes an access.
 pub type Access = c_uint;
 
-/// Adds a number to a counter.
-pub const ADD: c_int = 0;
-/// Says that a callback reads no register.
-pub const NO_REGISTERS: c_int = 0;
 /// Asks for loads.
 pub const LOADS: c_int = 1;
 /// Asks for stores.
 pub const STORES: c_int = 2;
 
-type OnBlock = extern "C" fn(Id, Block);
 type OnAccess = extern "C" fn(c_uint, Access, u64, *mut c_void);
 type OnExit = extern "C" fn(Id, *mut c_void);
-type OnCall =
-    extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+type OnCall = extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 type OnReturn = extern "C" fn(Id, c_uint, i64, i64);
 
-unsafe extern "C" {
-    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
-
-/// Functions of QEMU. They exist in QEMU alone, so that they are looked up by name.
+/// Holds functions of QEMU.
 pub struct Qemu {
     pub on_block: unsafe extern "C" fn(Id, OnBlock),
     pub length: unsafe extern "C" fn(Block) -> usize,
@@ -44,19 +30,6 @@ pub struct Qemu {
     pub on_call: unsafe extern "C" fn(Id, OnCall),
     pub on_return: unsafe extern "C" fn(Id, OnReturn),
     pub on_exit: unsafe extern "C" fn(Id, OnExit, *mut c_void),
-}
-
-/// Looks a function up by name.
-macro_rules! function {
-    ($name:literal) => {{
-        // SAFETY: the name ends with a zero byte; a null handle means every loaded library.
-        let found = unsafe { dlsym(std::ptr::null_mut(), $name.as_ptr()) };
-        if found.is_null() {
-            return None;
-        }
-        // SAFETY: QEMU's function of this name is of the field's type.
-        unsafe { std::mem::transmute(found) }
-    }};
 }
 
 impl Qemu {
