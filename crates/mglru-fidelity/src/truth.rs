@@ -155,7 +155,7 @@ impl Run {
         version::of(&self.kernel)
     }
 
-    /// Returns `experiment.variant`.
+    /// Names the job: its experiment and variant, with a dot between.
     pub fn job(&self) -> String {
         format!("{}.{}", self.exp, self.variant)
     }

@@ -23,7 +23,7 @@ use crate::marker;
 use crate::snapshot::Observer;
 use crate::symbols;
 
-/// How often trace events are passed on, where they are.
+/// The guest passes trace events on this often, where a run is traced.
 const EVENTS_EVERY: Duration = Duration::from_millis(20);
 
 /// A barrier: whose it is, and its number.

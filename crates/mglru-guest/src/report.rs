@@ -42,7 +42,7 @@ pub enum Report {
     },
     /// Trace events since the last such report, as lines of ftrace, oldest first.
     Events {
-        /// Whole lines.
+        /// Holds whole lines, each with its line end.
         text: String,
     },
     /// The work stopped to be looked at.

@@ -18,23 +18,23 @@ const MOST: f64 = 0.9;
 /// Holds the limits that a program can do with, and why. Sizes are bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Advice {
-    /// What it follows from: the trace, capture or group.
+    /// Names the trace, capture or group that the advice follows from.
     pub from: String,
-    /// In use now; absent where only a trace is known.
+    /// Counts what is in use now; absent where only a trace is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<u64>,
-    /// For `memory.high`; absent: leave it as it is.
+    /// Is to be written to `memory.high`; absent: the limit is right as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<u64>,
-    /// For `memory.max`.
+    /// Is to be written to `memory.max`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// To ask `memory.reclaim` for, now.
+    /// Is to be asked of `memory.reclaim`, now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<u64>,
-    /// Stop reclaiming where tasks wait for memory for more than this share of time, percent.
+    /// Bounds the share of time that tasks wait for memory while one reclaims, percent.
     pub pressure_percent: f64,
-    /// Why, a sentence each.
+    /// Gives the reasons, a sentence each.
     pub because: Vec<String>,
 }
 
