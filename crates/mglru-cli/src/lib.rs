@@ -3,6 +3,7 @@
 mod ablate;
 mod advise;
 mod ask;
+mod bars;
 mod booted;
 mod capture;
 mod check;
@@ -25,9 +26,11 @@ mod run_all;
 mod show;
 mod start_cost;
 mod sweep;
+mod terminal;
 mod top;
 mod trace;
 mod until;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::Write;

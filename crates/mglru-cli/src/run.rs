@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use mglru_guest::order::Until;
 
 use super::ask::{self, Skin};
-use super::{Answer, Asked, Format, run_all, until};
+use super::{Answer, Asked, Format, run_all, until, watch};
 use mglru_error::Error;
 use mglru_lab::record::Record;
 use mglru_lab::render::{self, Beside};
@@ -16,6 +16,7 @@ use mglru_lab::samples::Series;
 use mglru_lab::sides::Sides;
 use mglru_lab::spec::{Experiment, run_id};
 use mglru_lab::store::{self, Found, Store};
+use mglru_lab::watch::Break;
 
 /// File of a run's folder that holds the command that repeats it.
 const COMMAND: &str = "command";
@@ -30,6 +31,7 @@ Examples:
   mglru run my-plan.toml --format json
   mglru run check-scan --kernel 7.2 --until mm_vmscan_memcg_reclaim_begin
   mglru run check-scan --kernel 7.2 --variant k6.12 --until 64183 --gdb     then a debugger
+  mglru run fio-zipf --variant after --watch --break 'oom_kill>0'
   mglru run all                         every published experiment in brief, on one page
 
 Finished runs are kept in the folder; the same command again runs only what is missing.";
@@ -67,6 +69,16 @@ pub(super) struct Args {
     /// name before the ending. The model's records are the same with and without
     #[arg(long, value_name = "FILE", conflicts_with_all = ["until", "gdb"])]
     trace_events: Option<PathBuf>,
+    /// Show each run of the model while it is made: groups, generations as bars, rates, which
+    /// thread reclaims and what it waits for. Keys pause the run, step through it and set its pace;
+    /// records are the same as without
+    #[arg(long, conflicts_with_all = ["until", "gdb", "trace_events"])]
+    watch: bool,
+    /// Stop a watched run where this begins to hold (repeatable): COUNTER>N of the machine
+    /// (oom_kill>0), GROUP:FIGURE<=N of a group's memory.stat (/a:file_dirty>4096), or invariants:
+    /// one of the lists' is broken
+    #[arg(long = "break", value_name = "CONDITION", requires = "watch")]
+    breaks: Vec<Break>,
 }
 
 /// How to run and where results go.
@@ -103,13 +115,31 @@ pub(super) fn run(args: &Args) -> Answer {
         "all" if events.is_some() => {
             Err(Error::Request("--trace-events: name one plan".to_string()))
         }
+        "all" if args.watch => Err(Error::Request("--watch: name one plan".to_string())),
         "all" => run_all::execute(&args.asked, &args.output),
+        _ if args.watch => watched(args),
         _ => {
             check_skin(&args.output)?;
             let mut experiments = args.asked.experiments()?;
             let traced = trace(&mut experiments, events)?;
             execute(&args.asked, &args.output, &experiments, &traced)
         }
+    }
+}
+
+/// Runs a plan before somebody's eyes, then says what came of it as without.
+fn watched(args: &Args) -> Answer {
+    check_skin(&args.output)?;
+    let experiments = args.asked.experiments()?;
+    watch::check(&args.output, &experiments)?;
+    let dir = folder(&experiments[0], args.output.out.clone());
+    std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
+    match watch::records(&experiments[0], &dir, &args.breaks)? {
+        Some(_) => {
+            let output = Output { quiet: true, ..args.output.clone() };
+            execute(&args.asked, &output, &experiments, &[])
+        }
+        None => watch::left(&experiments[0], &args.output),
     }
 }
 

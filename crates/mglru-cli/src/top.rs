@@ -1,17 +1,14 @@
 //! `mglru top`: running pagers and their groups, live.
 
-use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+mod live;
 
-use crossterm::event::{Event, KeyCode, KeyModifiers, poll, read};
-use crossterm::terminal::{self, ClearType};
-use crossterm::{cursor, execute};
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 use super::Answer;
 use super::ask::Format;
+use super::terminal;
 use mglru_error::Error;
 use mglru_lab::render;
 use mglru_live::steer::sample::Sample;
@@ -57,10 +54,10 @@ pub(super) fn run(args: &Args) -> Answer {
             wrote.map_err(|error| Error::io("stdout".as_ref(), error))?;
         }
     }
-    let live = !args.once && args.format == Format::Table && std::io::stdout().is_terminal();
+    let live = !args.once && args.format == Format::Table && terminal::is_there();
     watch.look()?;
     if live {
-        return Screen::open().and_then(|screen| screen.show(&mut watch));
+        return live::show(&mut watch);
     }
     std::thread::sleep(Duration::from_secs_f64(args.interval));
     Ok((watch.text()?, 0))
@@ -126,66 +123,4 @@ fn some_or(
 
 fn table(rows: &[Row]) -> String {
     render::plain(&HEAD, rows.iter().map(Row::cells))
-}
-
-/// The terminal, given back as it was.
-struct Screen {
-    ended: Arc<AtomicBool>,
-}
-
-impl Screen {
-    fn open() -> Result<Self, Error> {
-        let failed = |error| Error::io("terminal".as_ref(), error);
-        let ended = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal_hook::consts::SIGTERM, ended.clone()).map_err(failed)?;
-        terminal::enable_raw_mode().map_err(failed)?;
-        let screen = Self { ended };
-        execute!(std::io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
-            .map_err(failed)?;
-        Ok(screen)
-    }
-
-    fn show(self, watch: &mut Watch<'_>) -> Answer {
-        let failed = |error| Error::io("terminal".as_ref(), error);
-        let interval = Duration::from_secs_f64(watch.args.interval);
-        loop {
-            let text = watch.text()?;
-            self.draw(&text).map_err(failed)?;
-            let next = Instant::now() + interval;
-            while let Some(left) = next.checked_duration_since(Instant::now()) {
-                if self.ended.load(Ordering::Relaxed) || quits(left).map_err(failed)? {
-                    return Ok((String::new(), 0));
-                }
-            }
-        }
-    }
-
-    fn draw(&self, text: &str) -> std::io::Result<()> {
-        // A terminal that does not know its size says 0.
-        let lines = Some(terminal::size()?.1).filter(|&lines| lines > 0).unwrap_or(24);
-        let mut out = std::io::stdout().lock();
-        execute!(out, terminal::Clear(ClearType::All), cursor::MoveTo(0, 0))?;
-        let shown = text.lines().take(usize::from(lines).saturating_sub(1));
-        shown.chain(["q quits"]).try_for_each(|line| write!(out, "{line}\r\n"))?;
-        out.flush()
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        // Nobody is left to tell.
-        let _ = execute!(std::io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
-        let _ = terminal::disable_raw_mode();
-    }
-}
-
-/// Waits for a key; is it one that ends?
-fn quits(at_most: Duration) -> std::io::Result<bool> {
-    if !poll(at_most.min(Duration::from_millis(500)))? {
-        return Ok(false);
-    }
-    let Event::Key(key) = read()? else { return Ok(false) };
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    Ok(matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
-        || control && key.code == KeyCode::Char('c'))
 }

@@ -25,6 +25,7 @@ use crate::explain::Life;
 use crate::fit::Fit;
 use crate::record::{Group, Metrics};
 use crate::variant::Variant;
+use crate::watch::Watcher;
 use mglru_error::{Error, KeyError};
 
 /// Holds the sections of a plan at one point of its sweep: every value is a single one.
@@ -129,6 +130,24 @@ pub trait Job: Send + Sync {
     fn explain(&self, seed: u64, run: String, page: &str) -> Result<Life, String> {
         let _ = (seed, run, page);
         Err("only the model tells the life of a page (--backend sim)".to_string())
+    }
+
+    /// As [`Job::run_keeping`], driven by somebody who watches; none: who watched left before the
+    /// end.
+    ///
+    /// # Errors
+    /// As [`Job::run_keeping`], or that the backend cannot be watched.
+    fn run_watched(
+        &self,
+        seed: u64,
+        files: &Path,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<Outcome>, Failure> {
+        let _ = (seed, files, watcher);
+        let ways = "booted kernels stop at --until, pagers show in mglru top";
+        Err(Failure::Input(format!(
+            "--watch: only the model can be watched (--backend sim); {ways}"
+        )))
     }
 
     /// Tells whether the machine is another while it is traced: a record made then is kept apart.

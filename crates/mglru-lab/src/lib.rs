@@ -50,3 +50,4 @@ pub mod trace_events;
 pub mod trace_machine;
 pub mod typed;
 pub mod variant;
+pub mod watch;

@@ -15,6 +15,7 @@ use crate::backend::{Failure, Outcome};
 use crate::record::Record;
 use crate::spec::{Experiment, RunSpec};
 use crate::store::Store;
+use crate::watch::Watcher;
 use mglru_error::Error;
 
 /// Steps of the bar per run.
@@ -216,6 +217,32 @@ fn judged(
         Failure::Input(why) => Error::Request(why),
         Failure::Machine(why) => Error::Machine(why),
     })
+}
+
+/// Makes every run, one after the other, each driven by whoever watches, and keeps the records that
+/// are missing. None: the watcher left before the end.
+///
+/// # Errors
+/// As [`run_all`], or that the backend cannot be watched.
+pub fn watch_all(
+    experiment: &Experiment,
+    store: &mut Store,
+    watcher: &mut dyn Watcher,
+) -> Result<Option<Vec<Record>>, Error> {
+    let of = experiment.runs.len();
+    for (nth, run) in experiment.runs.iter().enumerate() {
+        watcher.next(&run.title(), nth + 1, of);
+        let start = Instant::now();
+        let files = store.dir().join("runs").join(&run.id);
+        let result = run.job.run_watched(run.seed, &files, watcher).transpose();
+        let Some(result) = result else { return Ok(None) };
+        let record = judged(experiment, run, result)?;
+        if !store.has(run) {
+            store.push(record)?;
+            store.push_timing(run, start.elapsed().as_secs_f64())?;
+        }
+    }
+    store.finish(experiment).map(Some)
 }
 
 /// Makes an experiment's first run and keeps no files of it.

@@ -52,6 +52,11 @@ impl Waiters {
         });
     }
 
+    /// Tells which folio a task waits for.
+    pub fn awaited_by(&self, task: u32) -> Option<FolioId> {
+        self.waiting.iter().find(|(_, t)| *t == task).map(|(folio, _)| *folio)
+    }
+
     /// A task waits no more.
     pub fn forget(&mut self, task: u32) {
         self.waiting.retain(|&(_, t)| t != task);

@@ -2,7 +2,7 @@
 //! has a processor of its own: its time is counted, and takes none from the tasks.
 
 use mglru::types::{Nanos, NodeId};
-use mglru::{Reclaim, Step};
+use mglru::{Reclaim, Step, Throttle};
 
 use crate::agenda::Event;
 use crate::machine::Machine;
@@ -26,6 +26,23 @@ pub struct Kswapd {
     pub(crate) awaits_swap: bool,
     /// Processor time used, ns.
     pub spent: Nanos,
+}
+
+impl Kswapd {
+    /// Returns the reclaim that it is in.
+    pub(crate) fn under_way(&self) -> Option<&Reclaim> {
+        self.reclaim.as_deref()
+    }
+
+    /// Tells what it sleeps for in the middle of reclaim.
+    pub(crate) fn sleeps_for(&self) -> Option<Throttle> {
+        self.slept.as_ref().map(|slept| slept.reason)
+    }
+
+    /// Tells whether it compacts memory.
+    pub(crate) fn compacts(&self) -> bool {
+        self.compaction.is_some()
+    }
 }
 
 impl Machine {

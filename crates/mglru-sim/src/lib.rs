@@ -52,6 +52,7 @@ mod flusher;
 mod journal;
 mod kswapd;
 mod large;
+pub mod live;
 pub mod machine;
 pub mod memcg;
 mod oom;
@@ -82,6 +83,7 @@ mod writeback;
 pub mod zones;
 
 pub use error::SimError;
+pub use live::Live;
 pub use machine::Machine;
 pub use outcome::Outcome;
 pub use run::{Progress, run, run_explained, run_sampled, run_traced};

@@ -90,22 +90,8 @@ impl Machine {
     /// Says what a task did wrong, or that all wait for each other.
     pub fn run(&mut self, progress: Option<Progress<'_>>) -> Result<(), SimError> {
         let mut told = 0;
-        for t in 0..self.tasks.len() {
-            self.wake(t);
-        }
-        if self.stat_flush > 0 {
-            self.sum_up();
-            self.world.agenda.push(self.stat_flush / 2, Event::FlushStats);
-        }
-        while self.counted > 0 {
-            let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };
-            self.world.now = at;
-            self.dispatch(event);
-            self.settle_events(at);
-            self.look_if_due();
-            if let Some(error) = self.error.take() {
-                return Err(error);
-            }
+        self.start();
+        while self.turn()? {
             if self.recorder.accesses >= told + PROGRESS_STEP {
                 told = self.recorder.accesses;
                 progress.inspect(|tell| tell(told));
@@ -114,12 +100,28 @@ impl Machine {
         Ok(())
     }
 
-    #[inline]
-    fn look_if_due(&mut self) {
-        if self.samples.as_ref().is_some_and(|samples| samples.is_due(self.world.now)) {
-            let sample = self.sample();
-            self.samples.as_mut().expect("just seen").push(sample);
+    /// Has every task want to run, and the clock of statistics tick.
+    pub(crate) fn start(&mut self) {
+        for t in 0..self.tasks.len() {
+            self.wake(t);
         }
+        if self.stat_flush > 0 {
+            self.sum_up();
+            self.world.agenda.push(self.stat_flush / 2, Event::FlushStats);
+        }
+    }
+
+    /// Carries out the next event; `false`: every counted task has ended.
+    pub(crate) fn turn(&mut self) -> Result<bool, SimError> {
+        if self.counted == 0 {
+            return Ok(false);
+        }
+        let Some((at, event)) = self.world.agenda.pop() else { return Err(self.deadlock()) };
+        self.world.now = at;
+        self.dispatch(event);
+        self.settle_events(at);
+        self.look_if_due();
+        self.error.take().map_or(Ok(true), Err)
     }
 
     /// Sums the statistics of groups up, and again after a period, unless nothing else is to come.

@@ -17,6 +17,29 @@ const LATENCY_DIGITS: u8 = 3;
 /// Longer latencies count as this: an hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
+/// Names what a group has charged, in `memory.stat`.
+const USAGE: [&str; 5] =
+    ["memory.current", "memory.peak", "memory.swap.current", "memory.swap.peak", "kernel"];
+
+/// Names sizes of a group's memory by kind and list, in `memory.stat`.
+const SIZES: [&str; 10] = [
+    "anon",
+    "shmem",
+    "file",
+    "file_dirty",
+    "file_writeback",
+    "inactive_anon",
+    "active_anon",
+    "inactive_file",
+    "active_file",
+    "unevictable",
+];
+
+/// Lists the names of all figures of `memory.stat`.
+pub fn stat_names() -> impl Iterator<Item = &'static str> {
+    USAGE.into_iter().chain(SIZES).chain(Counter::ALL.iter().map(|counter| counter.name()))
+}
+
 /// Lists named figures, in a fixed order.
 pub type Figures = Vec<(&'static str, u64)>;
 
@@ -225,35 +248,20 @@ impl Machine {
         }
     }
 
-    fn memory_stat(&self, memcg: MemcgId) -> Figures {
+    pub(crate) fn memory_stat(&self, memcg: MemcgId) -> Figures {
         let ids = (0..self.world.memcgs.len() as u32).map(MemcgId);
         let subtree: Vec<MemcgId> = ids.filter(|&m| self.world.memcgs.is_under(m, memcg)).collect();
         let usage = self.world.memcgs.usage(memcg);
-        let mut stat: Figures = vec![
-            ("memory.current", usage.current * PAGE_SIZE),
-            ("memory.peak", usage.peak * PAGE_SIZE),
-            ("memory.swap.current", usage.swap * PAGE_SIZE),
-            ("memory.swap.peak", usage.swap_peak * PAGE_SIZE),
-            ("kernel", usage.kernel * PAGE_SIZE),
-        ];
+        let pages = [usage.current, usage.peak, usage.swap, usage.swap_peak, usage.kernel];
+        let bytes = pages.map(|pages| pages * PAGE_SIZE);
+        let mut stat: Figures = USAGE.into_iter().zip(bytes).collect();
         stat.extend(self.sizes_of(&subtree).map(|(name, pages)| (name, pages * PAGE_SIZE)));
         stat.extend(counters_of(&subtree, self));
         stat
     }
 
     fn sizes_of(&self, subtree: &[MemcgId]) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let mut sizes = [
-            ("anon", 0),
-            ("shmem", 0),
-            ("file", 0),
-            ("file_dirty", 0),
-            ("file_writeback", 0),
-            ("inactive_anon", 0),
-            ("active_anon", 0),
-            ("inactive_file", 0),
-            ("active_file", 0),
-            ("unevictable", 0),
-        ];
+        let mut sizes = SIZES.map(|name| (name, 0));
         for &memcg in subtree {
             let held = self.world.held(memcg);
             let (dirty, writeback) = self.lru.memcg_write(memcg);

@@ -129,6 +129,11 @@ impl Machine {
         Flow::Sleep(self.timeout(slept.at_most))
     }
 
+    /// Tells what a task is throttled for.
+    pub(crate) fn throttled_for(&self, t: usize) -> Option<Throttle> {
+        self.throttled.iter().find(|x| x.task == t as u32).map(|x| x.slept.reason)
+    }
+
     /// A task wakes: if it was throttled, it is no longer.
     pub(crate) fn unthrottle(&mut self, t: usize) {
         let (task, world) = (t as u32, &mut self.world);

@@ -104,9 +104,7 @@ impl Machine {
     ) -> Result<(Outcome, Vec<Sample>), SimError> {
         self.samples = Some(Samples::default());
         self.run(progress)?;
-        let last = self.sample();
-        let mut rows = self.samples.take().unwrap_or_default().into_rows();
-        rows.extend(Some(last).filter(|last| rows.last().is_none_or(|row| row.at < last.at)));
+        let rows = self.end_samples();
         Ok((self.outcome(), rows))
     }
 

@@ -122,6 +122,22 @@ impl Samples {
 }
 
 impl Machine {
+    #[inline]
+    pub(crate) fn look_if_due(&mut self) {
+        if self.samples.as_ref().is_some_and(|samples| samples.is_due(self.world.now)) {
+            let sample = self.sample();
+            self.samples.as_mut().expect("just seen").push(sample);
+        }
+    }
+
+    /// Returns the looks that were kept, and one at the end.
+    pub(crate) fn end_samples(&mut self) -> Vec<Sample> {
+        let last = self.sample();
+        let mut rows = self.samples.take().unwrap_or_default().into_rows();
+        rows.extend(Some(last).filter(|last| rows.last().is_none_or(|row| row.at < last.at)));
+        rows
+    }
+
     /// Looks at the machine as it is now.
     pub(crate) fn sample(&self) -> Sample {
         let known = self.machine_counters();

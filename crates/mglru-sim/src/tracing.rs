@@ -191,7 +191,7 @@ impl Tracer {
 }
 
 /// Tasks are called after their group.
-fn comm(layout: &Layout, group: Option<u32>) -> String {
+pub(crate) fn comm(layout: &Layout, group: Option<u32>) -> String {
     let path = group.map_or("", |group| &layout.groups[group as usize].name);
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("task");
     name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(COMM).collect()

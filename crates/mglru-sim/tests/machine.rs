@@ -18,6 +18,8 @@ mod groups;
 mod journal;
 #[path = "machine/large_folios.rs"]
 mod large_folios;
+#[path = "machine/live.rs"]
+mod live;
 #[path = "machine/read_around.rs"]
 mod read_around;
 #[path = "machine/removal.rs"]

@@ -22,6 +22,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[macro_use]
+mod ensure;
+
 mod batch;
 mod classic;
 pub mod config;

@@ -16,6 +16,7 @@ mod jobs;
 mod measure;
 mod page;
 mod profile;
+mod pty;
 mod refusals;
 mod repeat;
 mod steer;
@@ -26,6 +27,7 @@ mod trace_plan;
 mod trace_write;
 mod traces;
 mod until;
+mod watch;
 mod workdir;
 
 use std::process::{Command, Stdio};

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use mglru::Config;
-use mglru_sim::MachineSpec;
+use mglru_sim::samples::Sample;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
 use mglru_sim::tracing::Sink;
+use mglru_sim::{Live, MachineSpec};
 use mglru_workload::op::Knob;
 use mglru_workload::{Layout, WorkloadSpec};
 use serde_json::Value as Json;
@@ -27,6 +28,7 @@ use crate::samples::Series;
 use crate::trace_events::TraceFile;
 use crate::typed;
 use crate::variant::Variant;
+use crate::watch::Watcher;
 use mglru_error::KeyError;
 
 /// Seed for looking at a workload's layout, which does not depend on it.
@@ -120,6 +122,24 @@ impl Job for SimJob {
         self.kept(seed, progress, files, Some(Box::new(events)))
     }
 
+    fn run_watched(
+        &self,
+        seed: u64,
+        files: &Path,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<Outcome>, Failure> {
+        let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
+        let (total, edges) = (workload.total_ops(), workload.latency_edges_ns());
+        let live = Live::new(&self.machine, self.config.clone(), workload, seed);
+        let mut live = live.map_err(|e| e.to_string())?;
+        if !watcher.drive(&mut live, total)? {
+            return Ok(None);
+        }
+        let (outcome, series) = self.results(&live.finish(), &edges)?;
+        series.write(files).map_err(|e| Failure::Machine(e.to_string()))?;
+        Ok(Some(outcome))
+    }
+
     fn stepping(&self) -> Option<&dyn Stepping> {
         Some(self)
     }
@@ -158,14 +178,22 @@ impl SimJob {
                 mglru_sim::run_traced(machine, config, workload, seed, Some(report), sink)
             }
         };
-        let (found, samples) = found.map_err(|e| e.to_string())?;
-        self.source.check_complete(&found)?;
-        let mut outcome = measured::outcome(&found, &edges)?;
+        self.results(&found.map_err(|e| e.to_string())?, &edges)
+    }
+
+    /// Turns what a machine came to into results and curves.
+    fn results(
+        &self,
+        (found, samples): &(mglru_sim::Outcome, Vec<Sample>),
+        edges: &[u64],
+    ) -> Result<(Outcome, Series), String> {
+        self.source.check_complete(found)?;
+        let mut outcome = measured::outcome(found, edges)?;
         if self.source.is_trace() && self.machine.readahead_kb == 0 {
             measured::add_misses(&mut outcome);
         }
         let groups: Vec<String> = found.groups.iter().map(|group| group.name.clone()).collect();
-        Ok((outcome, Series::new(&samples, &groups)))
+        Ok((outcome, Series::new(samples, &groups)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The state's invariants, one assertion a line (spec §13). Cheap enough to run after every input
 //! of a fuzzer, too dear for every step of a large machine.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -17,71 +19,84 @@ impl Lru {
     /// # Panics
     /// If one does not hold: the state is corrupt.
     pub fn check(&self) {
+        if let Err(broken) = self.invariants() {
+            panic!("{broken}");
+        }
+    }
+
+    /// Checks the invariants of structure, I1 to I5, for whoever goes on after a broken one.
+    ///
+    /// # Errors
+    /// Names the first one that does not hold, with where and what was found.
+    pub fn invariants(&self) -> Result<(), String> {
         let mut listed = vec![false; self.folios.slots()];
         for index in 0..self.lruvecs.len() {
             let id = LruvecId(index as u32);
-            self.check_window(id);
-            self.check_unevictable(id, &mut listed);
+            self.check_window(id)?;
+            self.check_unevictable(id, &mut listed)?;
             if self.config.is_mglru() {
-                self.check_generations(id, &mut listed);
+                self.check_generations(id, &mut listed)?;
             } else {
-                self.check_classic(id, &mut listed);
+                self.check_classic(id, &mut listed)?;
             }
         }
-        self.check_unlisted(&listed);
-        self.check_node_sums();
+        self.check_unlisted(&listed)?;
+        self.check_node_sums()?;
         for node in &self.nodes {
             let exists = |memcg| !self.memcgs[memcg].released;
-            node.memcg_lru.check(exists);
+            node.memcg_lru.check(exists)?;
         }
+        Ok(())
     }
 
-    fn check_window(&self, id: LruvecId) {
+    fn check_window(&self, id: LruvecId) -> Result<(), String> {
         let mg = &self.lruvecs[id.index()].mg;
         for lru_type in LruType::ALL {
             let gens = mg.nr_gens(lru_type);
-            assert!(gens >= MIN_NR_GENS, "{id:?} {lru_type:?}: I4: {gens} generations");
-            assert!(gens <= MAX_NR_GENS as u64, "{id:?} {lru_type:?}: I4: {gens} generations");
+            ensure!(gens >= MIN_NR_GENS, "{id:?} {lru_type:?}: I4: {gens} generations");
+            ensure!(gens <= MAX_NR_GENS as u64, "{id:?} {lru_type:?}: I4: {gens} generations");
         }
         let walk_seq = mg.walk.seq;
-        assert!(walk_seq <= mg.max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
-        assert!(walk_seq.plus(1) >= mg.max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
+        ensure!(walk_seq <= mg.max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
+        ensure!(walk_seq.plus(1) >= mg.max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
         if self.config.version().anon_leads {
             let [anon, file] = LruType::ALL.map(|t| mg.nr_gens(t));
-            assert!(file <= anon, "{id:?}: I4: file has {file} generations, anon {anon}");
+            ensure!(file <= anon, "{id:?}: I4: file has {file} generations, anon {anon}");
         }
+        Ok(())
     }
 
-    fn members(&self, list: List, listed: &mut [bool]) -> Vec<FolioId> {
+    fn members(&self, list: List, listed: &mut [bool]) -> Result<Vec<FolioId>, String> {
         let members: Vec<FolioId> = self.folios.iter_from_tail(list).collect();
         for &folio in &members {
-            assert!(!listed[folio.index()], "{folio:?}: I1: on two lists");
+            ensure!(!listed[folio.index()], "{folio:?}: I1: on two lists");
             listed[folio.index()] = true;
         }
-        members
+        Ok(members)
     }
 
-    fn check_unevictable(&self, id: LruvecId, listed: &mut [bool]) {
+    fn check_unevictable(&self, id: LruvecId, listed: &mut [bool]) -> Result<(), String> {
         let Lruvec { unevictable, nr_unevictable, .. } = self.lruvecs[id.index()];
-        let members = self.members(unevictable, listed);
+        let members = self.members(unevictable, listed)?;
         let pages: u64 = members.iter().map(|&f| self.folios[f].pages()).sum();
-        assert_eq!(pages, nr_unevictable, "{id:?}: unevictable pages");
+        ensure_eq!(pages, nr_unevictable, "{id:?}: unevictable pages");
         for folio in members {
             let flags = self.folios[folio].flags;
-            assert!(flags.has(Bit::UNEVICTABLE), "{folio:?}: evictable on the unevictable list");
-            assert_eq!(flags.generation(), None, "{folio:?}: I1: unevictable in a generation");
+            ensure!(flags.has(Bit::UNEVICTABLE), "{folio:?}: evictable on the unevictable list");
+            ensure_eq!(flags.generation(), None, "{folio:?}: I1: unevictable in a generation");
         }
+        Ok(())
     }
 
-    fn check_generations(&self, id: LruvecId, listed: &mut [bool]) {
+    fn check_generations(&self, id: LruvecId, listed: &mut [bool]) -> Result<(), String> {
         let mg = &self.lruvecs[id.index()].mg;
         let mut counted = [[[0i64; MAX_NR_ZONES]; 2]; MAX_NR_GENS];
         for slot in 0..MAX_NR_GENS as u8 {
             for lru_type in LruType::ALL {
                 let lists = mg.lists[usize::from(slot)][lru_type.index()];
                 for (zone, list) in lists.into_iter().enumerate() {
-                    for folio in self.members(list, listed) {
-                        self.check_member(id, folio, Gen(slot), lru_type, Zone(zone as u8));
+                    for folio in self.members(list, listed)? {
+                        self.check_member(id, folio, Gen(slot), lru_type, Zone(zone as u8))?;
                         let own = self.folios[folio].flags.generation().expect("checked");
                         counted[own.index()][lru_type.index()][zone] +=
                             self.folios[folio].pages() as i64;
@@ -89,18 +104,26 @@ impl Lru {
                 }
             }
         }
-        assert_eq!(counted, mg.pages, "{id:?}: I3: pages of the generations");
+        ensure_eq!(counted, mg.pages, "{id:?}: I3: pages of the generations");
+        Ok(())
     }
 
-    fn check_member(&self, id: LruvecId, folio: FolioId, slot: Gen, lru_type: LruType, zone: Zone) {
+    fn check_member(
+        &self,
+        id: LruvecId,
+        folio: FolioId,
+        slot: Gen,
+        lru_type: LruType,
+        zone: Zone,
+    ) -> Result<(), String> {
         let f = &self.folios[folio];
         let mg = &self.lruvecs[id.index()].mg;
-        assert_eq!(f.lruvec, id, "{folio:?}: on a foreign list");
-        assert_eq!(f.lru_type(), lru_type, "{folio:?}: I2: type");
-        assert_eq!(f.flags.zone(), zone, "{folio:?}: I2: zone");
-        assert!(f.flags.has(Bit::LRU), "{folio:?}: I1: listed without its flag");
-        assert!(!f.flags.has(Bit::ACTIVE), "{folio:?}: I1: active in a generation");
-        assert!(!f.flags.has(Bit::UNEVICTABLE), "{folio:?}: I1: unevictable in a generation");
+        ensure_eq!(f.lruvec, id, "{folio:?}: on a foreign list");
+        ensure_eq!(f.lru_type(), lru_type, "{folio:?}: I2: type");
+        ensure_eq!(f.flags.zone(), zone, "{folio:?}: I2: zone");
+        ensure!(f.flags.has(Bit::LRU), "{folio:?}: I1: listed without its flag");
+        ensure!(!f.flags.has(Bit::ACTIVE), "{folio:?}: I1: active in a generation");
+        ensure!(!f.flags.has(Bit::UNEVICTABLE), "{folio:?}: I1: unevictable in a generation");
         let own = f.flags.generation().expect("I1: a listed folio has a generation");
         let age = |g: Gen| {
             let live = mg.min_seq[lru_type.index()].0..=mg.max_seq.0;
@@ -109,35 +132,38 @@ impl Lru {
         let (own, slot) = (age(own), age(slot));
         // A slot that the window left early stands for the next generation of that number.
         let slid = mg.slid[lru_type.index()];
-        assert!(own.is_some() || slid, "{folio:?}: I2: generation outside of the window");
-        assert!(own >= slot || slid, "{folio:?}: I2: its list is younger than its generation");
+        ensure!(own.is_some() || slid, "{folio:?}: I2: generation outside of the window");
+        ensure!(own >= slot || slid, "{folio:?}: I2: its list is younger than its generation");
+        Ok(())
     }
 
-    fn check_classic(&self, id: LruvecId, listed: &mut [bool]) {
+    fn check_classic(&self, id: LruvecId, listed: &mut [bool]) -> Result<(), String> {
         let lruvec = &self.lruvecs[id.index()];
         for list in ClassicList::ALL {
-            let members = self.members(lruvec.classic.lists[list.index()], listed);
+            let members = self.members(lruvec.classic.lists[list.index()], listed)?;
             let pages: u64 = members.iter().map(|&f| self.folios[f].pages()).sum();
-            assert_eq!(pages, lruvec.classic_size(list), "{id:?} {list:?}: pages");
+            ensure_eq!(pages, lruvec.classic_size(list), "{id:?} {list:?}: pages");
             for folio in members {
                 let f = &self.folios[folio];
-                assert_eq!(f.lru_type(), list.lru_type(), "{folio:?}: I2: type");
-                assert_eq!(f.flags.has(Bit::ACTIVE), list.is_active(), "{folio:?}: wrong list");
-                assert_eq!(f.flags.generation(), None, "{folio:?}: generation on a classic list");
+                ensure_eq!(f.lru_type(), list.lru_type(), "{folio:?}: I2: type");
+                ensure_eq!(f.flags.has(Bit::ACTIVE), list.is_active(), "{folio:?}: wrong list");
+                ensure_eq!(f.flags.generation(), None, "{folio:?}: generation on a classic list");
             }
         }
+        Ok(())
     }
 
-    fn check_unlisted(&self, listed: &[bool]) {
+    fn check_unlisted(&self, listed: &[bool]) -> Result<(), String> {
         for (id, folio) in self.folios.iter() {
             if !listed[id.index()] {
-                assert!(!folio.flags.has(Bit::LRU), "{id:?}: I1: flagged but on no list");
-                assert_eq!(folio.flags.generation(), None, "{id:?}: I1: generation but no list");
+                ensure!(!folio.flags.has(Bit::LRU), "{id:?}: I1: flagged but on no list");
+                ensure_eq!(folio.flags.generation(), None, "{id:?}: I1: generation but no list");
             }
         }
+        Ok(())
     }
 
-    fn check_node_sums(&self) {
+    fn check_node_sums(&self) -> Result<(), String> {
         for (index, node) in self.nodes.iter().enumerate() {
             let own = |id: &&Lruvec| id.node.index() == index;
             let size = |t: LruType| -> u64 {
@@ -151,12 +177,13 @@ impl Lru {
                 });
                 sizes.sum()
             };
-            assert_eq!(LruType::ALL.map(size), node.lru_pages, "node {index}: I5: evictable pages");
+            ensure_eq!(LruType::ALL.map(size), node.lru_pages, "node {index}: I5: evictable pages");
             let inactive = |t: LruType| -> u64 {
                 self.lruvecs.iter().filter(own).map(|lruvec| lruvec.mg.reported(t, false)).sum()
             };
             let inactive = LruType::ALL.map(inactive);
-            assert_eq!(inactive, node.inactive_pages, "node {index}: I5: inactive pages");
+            ensure_eq!(inactive, node.inactive_pages, "node {index}: I5: inactive pages");
         }
+        Ok(())
     }
 }

@@ -146,6 +146,16 @@ impl Reclaim {
         self.throttled_on
     }
 
+    /// Tells which kind of caller reclaims.
+    pub fn reclaimer(&self) -> Reclaimer {
+        self.ctl.who
+    }
+
+    /// Tells whose limit is enforced; `None`: the machine is short of memory.
+    pub fn target(&self) -> Option<MemcgId> {
+        self.ctl.target
+    }
+
     /// The priority the call has come down to.
     pub fn priority(&self) -> u8 {
         self.ctl.priority

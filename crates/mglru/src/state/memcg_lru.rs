@@ -10,6 +10,8 @@
 //! A list ends at its own head, which names its slot and bin: a walker that was carried into
 //! another list along with the memcg it stood at notices there, and starts its bin again.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -251,43 +253,46 @@ impl MemcgLru {
 
     /// I21: each of `nr` memcgs is in exactly one bin of a live generation, or about to be.
     ///
-    /// # Panics
-    /// If not.
-    pub(crate) fn check(&self, exists: impl Fn(MemcgId) -> bool) {
+    /// # Errors
+    /// Names the first that is not.
+    pub(crate) fn check(&self, exists: impl Fn(MemcgId) -> bool) -> Result<(), String> {
         let mut seen = vec![false; self.links.len() - NR_HEADS];
         for slot in 0..MEMCG_NR_GENS as u8 {
-            let members: usize =
-                (0..MEMCG_NR_BINS as u8).map(|bin| self.check_bin(slot, bin, &mut seen)).sum();
+            let mut members = 0;
+            for bin in 0..MEMCG_NR_BINS as u8 {
+                members += self.check_bin(slot, bin, &mut seen)?;
+            }
             let count = self.count[usize::from(slot)] as usize;
-            assert_eq!(members, count, "memcg generation {slot}: I21: count");
+            ensure_eq!(members, count, "memcg generation {slot}: I21: count");
             let live = slot == self.old() || slot == self.young();
-            assert!(live || count == 0, "memcg generation {slot}: I21: {count} in a dead slot");
+            ensure!(live || count == 0, "memcg generation {slot}: I21: {count} in a dead slot");
         }
         for (id, seen) in seen.into_iter().enumerate() {
             let memcg = MemcgId(id as u32);
             let coming = self.due.contains(&(memcg, Rotation::Online));
             let places = usize::from(seen) + usize::from(coming);
-            assert_eq!(places, usize::from(exists(memcg)), "{memcg:?}: I21: bins it is in");
+            ensure_eq!(places, usize::from(exists(memcg)), "{memcg:?}: I21: bins it is in");
         }
         let [old, young] = [self.old(), self.young()].map(|slot| self.count[usize::from(slot)]);
-        assert!(old > 0 || young == 0, "I21: the old memcg generation is empty, {young} are young");
+        ensure!(old > 0 || young == 0, "I21: the old memcg generation is empty, {young} are young");
+        Ok(())
     }
 
-    fn check_bin(&self, slot: u8, bin: u8, seen: &mut [bool]) -> usize {
+    fn check_bin(&self, slot: u8, bin: u8, seen: &mut [bool]) -> Result<usize, String> {
         let end = head(slot, bin);
         let mut members = 0;
         let mut at = self.links[end as usize].next;
         while at != end {
             let id = at as usize - NR_HEADS;
-            assert!(!seen[id], "memcg {id}: I21: in two bins");
+            ensure!(!seen[id], "memcg {id}: I21: in two bins");
             seen[id] = true;
             let link = self.links[at as usize];
-            assert_eq!(link.slot, Some(slot), "memcg {id}: I21: generation");
-            assert_eq!(self.links[link.next as usize].prev, at, "memcg {id}: links");
+            ensure_eq!(link.slot, Some(slot), "memcg {id}: I21: generation");
+            ensure_eq!(self.links[link.next as usize].prev, at, "memcg {id}: links");
             members += 1;
             at = link.next;
         }
-        members
+        Ok(members)
     }
 }
 

@@ -12,7 +12,7 @@ fn ten() -> (MemcgLru, impl FnMut() -> u8) {
     let mut lru = MemcgLru::default();
     (0..10).for_each(|id| lru.add(MemcgId(id)));
     lru.settle(&mut draw);
-    lru.check(|memcg| memcg.0 < 10);
+    lru.check(|memcg| memcg.0 < 10).unwrap();
     (lru, draw)
 }
 
@@ -46,13 +46,13 @@ fn the_generation_advances_when_its_last_memcg_leaves_it() {
     for id in 0..9 {
         lru.rotate(MemcgId(id), Rotation::Young, &mut draw);
         assert_eq!(lru.seq, 0, "memcg 9 is still old");
-        lru.check(|memcg| memcg.0 < 10);
+        lru.check(|memcg| memcg.0 < 10).unwrap();
     }
     lru.rotate(MemcgId(9), Rotation::Tail, &mut draw);
     assert_eq!((lru.seq, lru.segment(MemcgId(9))), (0, Segment::Tail));
     lru.rotate(MemcgId(9), Rotation::Young, &mut draw);
     assert_eq!((lru.seq, lru.segment(MemcgId(9))), (1, Segment::Default));
-    lru.check(|memcg| memcg.0 < 10);
+    lru.check(|memcg| memcg.0 < 10).unwrap();
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_walker_carried_into_another_list_starts_its_bin_again() {
     met.sort_unstable();
     assert_eq!(met, [1, 2, 3, 4, 6, 7, 8, 9]);
     lru.rotate(MemcgId(8), Rotation::Young, &mut draw);
-    lru.check(|memcg| memcg.0 < 10);
+    lru.check(|memcg| memcg.0 < 10).unwrap();
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_walker_survives_the_release_of_the_memcg_it_stands_at() {
     assert_eq!(lru.next(&mut walk), Some(MemcgId(0)));
     lru.release(MemcgId(0));
     assert_eq!(lru.next(&mut walk), Some(MemcgId(8)));
-    lru.check(|memcg| (1..10).contains(&memcg.0));
+    lru.check(|memcg| (1..10).contains(&memcg.0)).unwrap();
 }
 
 /// I22: walks that stop anywhere, and whatever bins are drawn.
@@ -130,7 +130,7 @@ fn memcgs_that_are_aged_at_every_visit_are_visited_equally_often() {
             let spread = visits.iter().max().unwrap() - visits.iter().min().unwrap();
             assert!(spread <= 1, "{visits:?}");
         }
-        lru.check(|memcg| memcg.0 < 10);
+        lru.check(|memcg| memcg.0 < 10).unwrap();
     }
     assert!(visits[0] > 300);
 }
@@ -139,11 +139,11 @@ fn memcgs_that_are_aged_at_every_visit_are_visited_equally_often() {
 fn the_last_release_leaves_an_empty_lru_that_can_be_filled_again() {
     let (mut lru, mut draw) = ten();
     (0..10).for_each(|id| lru.release(MemcgId(id)));
-    lru.check(|_| false);
+    lru.check(|_| false).unwrap();
     let mut walk = lru.walk(&mut draw);
     assert_eq!(rest(&lru, &mut walk), []);
     lru.add(MemcgId(10));
-    lru.check(|memcg| memcg.0 == 10);
+    lru.check(|memcg| memcg.0 == 10).unwrap();
     let mut walk = lru.walk(&mut draw);
     assert_eq!(rest(&lru, &mut walk), [10]);
 }
@@ -153,5 +153,5 @@ fn the_last_release_leaves_an_empty_lru_that_can_be_filled_again() {
 fn a_wrong_count_is_noticed() {
     let (mut lru, _) = ten();
     lru.count[0] -= 1;
-    lru.check(|memcg| memcg.0 < 10);
+    lru.check(|memcg| memcg.0 < 10).unwrap();
 }
