@@ -140,21 +140,28 @@ impl Session {
                 }
             }
         }
-        Ok(())
+        self.look_for_breaks(live, Break::is_dear)
     }
 
     /// Carries out one event; `false`: the run stands still now.
     fn turn(&mut self, live: &mut Live) -> Result<bool, String> {
         if !live.turn().map_err(|e| e.to_string())? {
             self.halt = Some(Halt::Over);
-        } else if !self.skips {
-            self.look_for_breaks(live)?;
+        } else {
+            self.look_for_breaks(live, |condition| !condition.is_dear())?;
         }
         Ok(self.halt.is_none())
     }
 
-    fn look_for_breaks(&mut self, live: &Live) -> Result<(), String> {
+    /// Stops the run if one of those conditions has begun to hold.
+    fn look_for_breaks(&mut self, live: &Live, of: fn(&Break) -> bool) -> Result<(), String> {
+        if self.skips || self.halt.is_some() {
+            return Ok(());
+        }
         for at in 0..self.breaks.len() {
+            if !of(&self.breaks[at]) {
+                continue;
+            }
             let reached = self.breaks[at].reached(live)?;
             let was = std::mem::replace(&mut self.held[at], reached.is_some());
             if let Some(why) = reached.filter(|_| !was) {
@@ -172,6 +179,7 @@ impl Session {
         self.halt = None;
         let until = live.now() + ns;
         while self.turn(live)? && live.now() < until {}
+        self.look_for_breaks(live, Break::is_dear)?;
         self.halt.get_or_insert(Halt::Paused);
         Ok(())
     }

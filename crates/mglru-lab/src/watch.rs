@@ -129,6 +129,11 @@ impl fmt::Display for Break {
 }
 
 impl Break {
+    /// Tells whether a look takes so long that it is not taken after every event.
+    pub fn is_dear(&self) -> bool {
+        *self == Self::Invariants
+    }
+
     /// Tells why the run stops here; none: the condition does not hold.
     ///
     /// # Errors

@@ -183,7 +183,7 @@ fn draw_threads(frame: &mut Frame<'_>, area: Rect, view: &View<'_>) {
         let act = threads::act(actor.act, view.groups);
         Row::new([actor.name.clone(), act, threads::wait(actor.wait).to_string()])
     });
-    let widths = [Constraint::Length(11), Constraint::Fill(1), Constraint::Fill(1)];
+    let widths = [Constraint::Length(11), Constraint::Fill(3), Constraint::Fill(2)];
     let title = format!("Threads: {}", threads::summary(&view.look.actors));
     frame.render_widget(Table::new(rows, widths).block(Block::bordered().title(title)), area);
 }

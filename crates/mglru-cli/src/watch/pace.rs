@@ -69,7 +69,7 @@ pub(super) fn time(ns: u64) -> String {
 }
 
 fn short(ns: u64, unit: u64) -> String {
-    let digits = if ns % unit == 0 || ns >= 100 * unit { 0 } else { 2 };
+    let digits = if ns.is_multiple_of(unit) || ns >= 100 * unit { 0 } else { 2 };
     format!("{:.digits$}", ns as f64 / unit as f64)
 }
 

@@ -46,7 +46,7 @@ pub(super) fn act(act: Act, groups: &[String]) -> String {
             };
             let target = target.and_then(|at| groups.get(at));
             let of = target.map_or(String::new(), |path| format!(" {path}"));
-            format!("{by}{of}, priority {priority}")
+            format!("{by}{of}, prio {priority}")
         }
         Act::Compacts => "compacts".to_string(),
         Act::Other(word) => word.to_string(),
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(names, ["a-2", "a-3", "a-1", "a-0"]);
         assert_eq!(summary(&actors), "1 reclaim, 1 run, 2 wait, 1 idle or ended");
         let groups = ["/".to_string(), "/a".to_string()];
-        assert_eq!(act(direct, &groups), "reclaims /a, priority 9");
+        assert_eq!(act(direct, &groups), "reclaims /a, prio 9");
         assert_eq!(wait(actors[3].wait), "throttled: writeback");
     }
 }

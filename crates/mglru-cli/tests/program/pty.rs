@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
@@ -36,7 +37,8 @@ impl Terminal {
         let child = command.spawn().unwrap();
         // What is left of the streams is the child's: its end is the end of the output.
         drop(command);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(SIZE.0, SIZE.1, 0)));
+        let [rows, columns] = [SIZE.0, SIZE.1].map(|n| NonZero::new(n).expect("fixed"));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let (copy, shown) = (master.try_clone().unwrap(), screen.clone());
         std::thread::spawn(move || show(copy, &shown));
         Self { child, keys: File::from(master), screen }

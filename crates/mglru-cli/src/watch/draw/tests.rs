@@ -77,7 +77,7 @@ fn a_picture_has_groups_generations_rates_and_threads() {
         "file tiers 10% 0% 0% 0%",
         "operations",
         "Threads: 1 reclaim, 1 wait, 1 idle or ended",
-        "reclaims /a, priority 11",
+        "reclaims /a, prio 11",
         "for data",
         "stops at: oom_kill>0",
         "space pause",
