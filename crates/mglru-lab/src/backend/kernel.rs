@@ -8,6 +8,7 @@
 //! where that is asked for (`profile`).
 
 mod accel;
+mod allowance;
 mod attend;
 mod carried;
 mod fetch;

@@ -74,7 +74,8 @@ impl Machine<'_> {
             // A port whose reader is late would make the guest wait.
             let _ = rustix::pipe::fcntl_setpipe_size(out, PIPE);
         }
-        Ok(Qemu { child, monitor, library })
+        let has_own_time = self.virtual_time.is_some();
+        Ok(Qemu { child, monitor, has_own_time, library })
     }
 
     /// The words that make the machine what it is: without paths, which differ from run to run.
@@ -180,6 +181,8 @@ pub struct Qemu {
     pub child: Child,
     /// Monitor of a machine that can be stopped.
     pub monitor: Option<Monitor>,
+    /// The guest's time is virtual.
+    pub has_own_time: bool,
     #[expect(dead_code, reason = "keeps the file")]
     library: Option<Scratch>,
 }

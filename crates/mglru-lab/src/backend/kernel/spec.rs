@@ -101,7 +101,8 @@ pub struct KernelSpec {
     pub load: Vec<String>,
     /// Milliseconds between samples.
     pub sample_ms: u64,
-    /// The run has failed when it takes longer, seconds.
+    /// The run has failed when it takes longer, seconds: of QEMU's processor time where the guest's
+    /// time is virtual (and eight times as long by the clock at most), else by the clock.
     pub timeout_s: u64,
 }
 

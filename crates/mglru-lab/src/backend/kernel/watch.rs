@@ -13,6 +13,7 @@ use mglru_guest::report::{Command, Ended, Sample, Snapshot, Step};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
+use super::allowance::Allowance;
 use super::attend::attend;
 use super::oom::{self, Killed};
 use super::qemu::Qemu;
@@ -25,6 +26,8 @@ const BOOT: Duration = Duration::from_secs(90);
 const SILENCE: Duration = Duration::from_secs(180);
 /// How often the console is looked at once the guest has told everything.
 const LOOK: Duration = Duration::from_millis(200);
+/// Shortest wait for a report: a guest that others keep from working uses up little of its time.
+const BLINK: Duration = Duration::from_millis(10);
 /// The kernel's last words. QEMU itself takes ten seconds more to end in virtual time: its main
 /// loop holds the lock that the guest's thread needs to fall asleep (`qemu/turns.rs`).
 const OFF: &str = "reboot: Power down";
@@ -95,10 +98,10 @@ pub fn listen(
 ) -> Result<Told, Failure> {
     let lines = lines(qemu.child.stdout.take().expect("it is piped"));
     let complaint = complaint(qemu.child.stderr.take().expect("it is piped"));
-    let start = Instant::now();
+    let clock = Allowance::new(qemu.has_own_time.then(|| qemu.child.id()));
     let mut told = Told::default();
     let is_off = || !ending.counts && said(console).contains(OFF);
-    let heard = hear(&lines, (start, at_most, patience), &mut told, is_off);
+    let heard = hear(&lines, (&clock, at_most, patience), &mut told, is_off);
     let attended = match (&told.stopped, ending.debugger) {
         (Some(at), Some(debugger)) => {
             attend(&mut qemu, &lines, (&told.kernel, told.text, at), debugger)
@@ -161,28 +164,29 @@ fn said(console: &Path) -> String {
 /// `is_off`.
 fn hear(
     lines: &Receiver<String>,
-    (start, at_most, factor): (Instant, Duration, u32),
+    (clock, at_most, factor): (&Allowance, Duration, u32),
     told: &mut Told,
     is_off: impl Fn() -> bool,
 ) -> Result<(), String> {
-    let mut last = Instant::now();
+    let mut last = clock.elapsed();
     while told.stopped.is_none() {
-        let left = at_most.saturating_sub(start.elapsed());
+        let now = clock.elapsed();
+        let left = at_most.saturating_sub(now);
         let patience = factor * if told.kernel.is_empty() { BOOT } else { SILENCE };
-        let quiet = patience.saturating_sub(last.elapsed());
+        let quiet = patience.saturating_sub(now - last);
         let is_told = told.over.is_some() || told.probed.is_some();
         let wait = if is_told { LOOK } else { quiet };
-        match lines.recv_timeout(wait.min(quiet).min(left)) {
+        match lines.recv_timeout(wait.min(quiet).min(left).max(BLINK)) {
             Ok(line) => {
-                take(&line, start, told)?;
-                last = Instant::now();
+                take(&line, clock.start(), told)?;
+                last = clock.elapsed();
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Err(RecvTimeoutError::Timeout) if is_told && is_off() => return Ok(()),
-            Err(RecvTimeoutError::Timeout) if start.elapsed() >= at_most => {
+            Err(RecvTimeoutError::Timeout) if clock.elapsed() >= at_most => {
                 return Err(format!("not over after {} s (kernel.timeout_s)", at_most.as_secs()));
             }
-            Err(RecvTimeoutError::Timeout) if last.elapsed() < patience => {}
+            Err(RecvTimeoutError::Timeout) if clock.elapsed() - last < patience => {}
             Err(RecvTimeoutError::Timeout) => {
                 return Err(silent(!told.kernel.is_empty(), patience));
             }

@@ -88,16 +88,17 @@ fn a_silent_guest_is_given_up() {
     let (sender, receiver) = channel();
     let mut told = Told::default();
     let soon = Duration::from_millis(10);
-    let error = hear(&receiver, (Instant::now(), soon, 1), &mut told, || false).unwrap_err();
+    let error = hear(&receiver, (&Allowance::new(None), soon, 1), &mut told, || false).unwrap_err();
     assert_eq!(error, "not over after 0 s (kernel.timeout_s)");
     drop(sender);
-    assert_eq!(hear(&receiver, (Instant::now(), soon, 1), &mut told, || false), Ok(()));
+    assert_eq!(hear(&receiver, (&Allowance::new(None), soon, 1), &mut told, || false), Ok(()));
 }
 
 #[test]
 fn a_kernel_that_is_off_and_has_told_everything_is_over() {
     let (_sender, receiver) = channel();
-    let limits = (Instant::now(), Duration::from_secs(1), 1);
+    let clock = Allowance::new(None);
+    let limits = (&clock, Duration::from_secs(1), 1);
     let mut told = Told { over: Some(Snapshot::default()), ..Told::default() };
     assert_eq!(hear(&receiver, limits, &mut told, || true), Ok(()));
     // One that has not told everything is still waited for.
