@@ -130,3 +130,18 @@ fn ended(child: &mut Child) -> std::io::Result<Verdict> {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edit_finds_its_text() {
+        for subject in Subject::all(&crate::root()) {
+            for edit in subject.edits {
+                let found = mutated(&subject, edit);
+                assert!(found.is_ok(), "{}", found.err().unwrap_or_default());
+            }
+        }
+    }
+}

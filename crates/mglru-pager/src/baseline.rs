@@ -46,7 +46,7 @@ impl FifoPager {
         let len = store.queue().map_or(0, |queue| queue.nr_pages as usize) * PAGE;
         let memory = Memory::new(len as u64)?;
         let (view, uffd) = (View::new(&memory, len)?, Uffd::open()?);
-        uffd.register(view.span())?;
+        view.register(&uffd, view.span())?;
         uffd.protect(view.span())?;
         let over = AtomicBool::new(false);
         let shared = Arc::new(Shared { memory, uffd, view, wake: Wake::new()?, over });

@@ -13,10 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::arena::Arena;
 use crate::forks::{self, Who};
 use crate::pages::Slot;
-use crate::swap::Loaded;
+use crate::swap::{Loaded, PaidSwap};
 use crate::sys::direct::Buffer;
 use crate::sys::uffd::{Fault, Message, Notice, Span, Uffd, is_again};
 use crate::sys::wake::{self, Wake};
@@ -76,9 +75,33 @@ enum Held {
     Bytes(Box<[u8]>),
 }
 
+/// The parent's heap, as a child that was forked from it knows it.
+#[derive(Clone)]
+pub struct Parent {
+    /// Address of its first page.
+    pub start: u64,
+    /// Its length.
+    pub nr_pages: u32,
+    /// An address where children have nothing.
+    pub absent: u64,
+    /// Swap that its pages were in.
+    pub swap: PaidSwap,
+}
+
+impl Parent {
+    fn address(&self, page: u32) -> u64 {
+        self.start + u64::from(page) * PAGE as u64
+    }
+
+    /// The page of an address, or the end of the heap's.
+    fn page_at(&self, address: u64) -> u32 {
+        (address.saturating_sub(self.start) / PAGE as u64).min(self.nr_pages.into()) as u32
+    }
+}
+
 /// Describes a forked child: its faults, and the pages that it has not been given yet.
 pub struct Child {
-    arena: Arc<Arena>,
+    parent: Parent,
     uffd: Uffd,
     held: BTreeMap<u32, Held>,
     /// Faults that came while its address space was changing.
@@ -227,13 +250,13 @@ fn serve_all(children: &mut Vec<Child>, all: bool, tools: &mut Tools) {
 
 impl Child {
     /// It has been given nothing yet.
-    pub fn new(arena: Arc<Arena>, uffd: Uffd) -> Self {
-        Self { arena, uffd, held: BTreeMap::new(), again: Vec::new() }
+    pub fn new(parent: Parent, uffd: Uffd) -> Self {
+        Self { parent, uffd, held: BTreeMap::new(), again: Vec::new() }
     }
 
     /// Gives it a page now, or keeps a copy if its address space is changing (it forks in turn).
     pub fn give(&mut self, page: u32, content: &[u8]) {
-        match self.uffd.copy(self.arena.view.address(page), content, false) {
+        match self.uffd.copy(self.parent.address(page), content, false) {
             Err(error) if is_again(&error) => {
                 self.held.insert(page, Held::Bytes(content.into()));
             }
@@ -263,20 +286,15 @@ impl Child {
         Ok(())
     }
 
-    fn page_at(&self, address: u64) -> u32 {
-        let start = self.arena.view.address(0);
-        (address.saturating_sub(start) / PAGE as u64).min(self.arena.pages.len().into()) as u32
-    }
-
     fn gone(&mut self, span: Span) {
-        let range = self.page_at(span.start)..self.page_at(span.start + span.len);
+        let range = self.parent.page_at(span.start)..self.parent.page_at(span.start + span.len);
         let dropped: Vec<u32> = self.held.range(range).map(|(&page, _)| page).collect();
         dropped.into_iter().for_each(|page| self.forget(page));
     }
 
     fn forget(&mut self, page: u32) {
         if let Some(Held::Slot(slot)) = self.held.remove(&page) {
-            self.arena.give_up_slot(slot);
+            self.parent.swap.give_up(slot);
         }
     }
 
@@ -284,10 +302,10 @@ impl Child {
     fn forked(&self, uffd: Uffd) -> Self {
         for held in self.held.values() {
             if let Held::Slot(slot) = held {
-                self.arena.swap.share(*slot);
+                self.parent.swap.share(*slot);
             }
         }
-        let mut child = Self::new(self.arena.clone(), uffd);
+        let mut child = Self::new(self.parent.clone(), uffd);
         child.held = self.held.clone();
         child
     }
@@ -297,7 +315,7 @@ impl Child {
         let done = if fault.protected {
             self.uffd.unprotect(span)
         } else {
-            self.bring(self.page_at(fault.address), tools)
+            self.bring(self.parent.page_at(fault.address), tools)
         };
         match done {
             Err(error) if is_again(&error) => self.again.push(fault),
@@ -311,11 +329,11 @@ impl Child {
 
     /// Gives it one page.
     fn bring(&mut self, page: u32, tools: &mut Tools) -> io::Result<()> {
-        let address = self.arena.view.address(page);
+        let address = self.parent.address(page);
         let done = match self.held.get(&page) {
             None => return self.uffd.copy(address, &tools.zeros, false),
             Some(Held::Bytes(bytes)) => self.uffd.copy(address, bytes, false),
-            Some(&Held::Slot(slot)) => match tools.load(&self.arena, slot) {
+            Some(&Held::Slot(slot)) => match tools.load(&self.parent.swap, slot) {
                 Ok(()) => self.uffd.copy(address, &tools.page, false),
                 Err(_) => self.uffd.poison(Span { start: address, len: PAGE as u64 }),
             },
@@ -340,8 +358,7 @@ impl Child {
 
     /// Nothing tells that it ended but the refusal of a copy, to where it has nothing.
     fn is_alive(&self, tools: &Tools) -> Result<(), Ended> {
-        let staging = self.arena.staging.as_ref().expect("a heap has staging");
-        match self.uffd.copy(staging.address(0), &tools.zeros, false) {
+        match self.uffd.copy(self.parent.absent, &tools.zeros, false) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(Ended),
             _ => Ok(()),
         }
@@ -353,7 +370,7 @@ impl Drop for Child {
         let held = std::mem::take(&mut self.held);
         for held in held.into_values() {
             if let Held::Slot(slot) = held {
-                self.arena.give_up_slot(slot);
+                self.parent.swap.give_up(slot);
             }
         }
     }
@@ -361,10 +378,10 @@ impl Drop for Child {
 
 impl Tools {
     /// Brings what a slot holds into the buffer.
-    fn load(&mut self, arena: &Arena, slot: Slot) -> io::Result<()> {
-        match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
+    fn load(&mut self, swap: &PaidSwap, slot: Slot) -> io::Result<()> {
+        match swap.load(slot, &mut self.page, &mut self.scratch) {
             Loaded::Content => Ok(()),
-            Loaded::ToRead(_) => arena.swap.read(slot, &mut self.page),
+            Loaded::ToRead(_) => swap.read(slot, &mut self.page),
         }
     }
 }

@@ -114,7 +114,11 @@ impl Control {
     /// In the child of a fork, which has the parent's descriptors but nobody to answer: callers
     /// shall learn when the parent ends.
     pub fn abandon(self) {
-        crate::sys::close(self.listener);
+        // SAFETY: the thread that used it is not in this process, and this handle ends here.
+        #[allow(unsafe_code)]
+        unsafe {
+            crate::sys::close(self.listener);
+        }
         std::mem::forget(self);
     }
 }

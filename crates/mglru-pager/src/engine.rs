@@ -1,4 +1,5 @@
-//! Serves an arena's faults: everything in which the engines differ.
+//! Serves an arena's faults: everything in which the engines differ. Those that threads of the
+//! arena serve are here; `sigbus` has the other.
 //!
 //! Whatever the engine, an arena has handlers: threads that read what is missing, and that do what
 //! is left to them.
@@ -6,9 +7,9 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::arena::{Arena, Backing};
+use crate::arena::{Arena, Event};
 use crate::error::PagerError;
-use crate::sigbus::{Note, Sigbus};
+use crate::pages::Slot;
 use crate::sys::uffd::Uffd;
 
 /// Handlers of an arena at most.
@@ -37,7 +38,18 @@ impl FaultEngine {
     }
 }
 
-/// The questions that an arena asks its engine.
+/// Work that is left to a handler by a thread that serves its own faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A fault of a page, by a store or not.
+    Touched(u32, bool),
+    /// Post what happened to a page.
+    Happened(Event, u32),
+    /// A slot of swap is free.
+    Free(Slot),
+}
+
+/// The questions that who serves an arena asks its engine.
 pub trait Engine: Send + Sync {
     /// Opens what the kernel tells of faults through.
     ///
@@ -70,23 +82,14 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// One of them is lost.
     fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
-        arena.view.populate(arena.view.pages(first, n))
-    }
-}
-
-/// Creates the engine of an arena.
-pub fn of(backing: &Backing, faults: FaultEngine, kept_bits: bool) -> Box<dyn Engine> {
-    match (backing, faults) {
-        (Backing::Heap(_), _) => Box::new(OneThread { kept_bits }),
-        (_, FaultEngine::Thread) => Box::new(Threads),
-        (_, FaultEngine::Sigbus) => Box::new(Sigbus::default()),
+        arena.view().populate(first, n)
     }
 }
 
 /// Threads of the arena's, so that no two faulting processors wait for one to submit reads and
 /// copy pages: as many as there are processors, and no more than can wait for a device at its best
 /// depth.
-struct Threads;
+pub struct Threads;
 
 impl Engine for Threads {
     fn open(&self) -> io::Result<Uffd> {
@@ -99,8 +102,9 @@ impl Engine for Threads {
 }
 
 /// Only one thread may install pages of a heap, whose events it must read first.
-struct OneThread {
-    kept_bits: bool,
+pub struct OneThread {
+    /// The kernel's accessed bits are used, if it keeps any.
+    pub kept_bits: bool,
 }
 
 impl Engine for OneThread {

@@ -54,9 +54,8 @@ impl Frames for Memory {
 
 impl Frames for Staging {
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        out.chunks_mut(PAGE).enumerate().for_each(|(nth, page)| {
-            page.copy_from_slice(self.page(offset + (nth * PAGE) as u64));
-        });
+        let pages = out.chunks_mut(PAGE).zip(0..);
+        pages.for_each(|(page, nth)| self.read(offset + nth * PAGE as u64, page));
         Ok(())
     }
 

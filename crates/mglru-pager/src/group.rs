@@ -8,13 +8,14 @@ use std::sync::{Arc, mpsc};
 use mglru::{Counter, MemcgId};
 
 use crate::account::{Account, Happened, NO_LIMIT, Setting};
-use crate::arena::{Arena, Backing, Wanted};
+use crate::arena::{Backing, Place, Plan};
 use crate::error::PagerError;
 use crate::faults::Kind;
 use crate::mapping::Mapped;
-use crate::pager::{Inner, LEAST_MAX};
-use crate::policy::Policy;
 use crate::policy::report::GroupReport;
+use crate::policy::{Policy, Served, Wanted};
+use crate::running::{LEAST_MAX, Running};
+use crate::service::{self, Service};
 use crate::sys::{PAGE, clock};
 pub use map::Map;
 use patience::{PATIENCE, wait_while_it_falls};
@@ -86,13 +87,13 @@ impl GroupStat {
 /// Gives access to a group of a pager.
 #[derive(Clone)]
 pub struct Group {
-    inner: Arc<Inner>,
+    running: Arc<Running>,
     account: Arc<Account>,
 }
 
 impl Group {
-    pub(crate) fn new(inner: Arc<Inner>, account: Arc<Account>) -> Self {
-        Self { inner, account }
+    pub(crate) fn new(running: Arc<Running>, account: Arc<Account>) -> Self {
+        Self { running, account }
     }
 
     /// Returns its path, `/` for the root.
@@ -110,11 +111,11 @@ impl Group {
         if name.is_empty() || [".", ".."].contains(&name) || name.contains(is_no_letter) {
             return Err(PagerError::GroupName(path));
         }
-        let account = self.inner.shared.call(move |policy| match policy.group(&path) {
+        let account = self.running.shared().call(move |policy| match policy.group(&path) {
             Some(_) => Err(PagerError::GroupName(path)),
             None => policy.add_group(&parent, path),
         })??;
-        Ok(Self::new(self.inner.clone(), account))
+        Ok(Self::new(self.running.clone(), account))
     }
 
     /// Lists the groups directly below this one.
@@ -123,7 +124,7 @@ impl Group {
     /// The policy thread is gone.
     pub fn children(&self) -> Result<Vec<Self>, PagerError> {
         let accounts = self.ask(|policy, memcg| policy.children(memcg))?;
-        Ok(accounts.into_iter().map(|account| Self::new(self.inner.clone(), account)).collect())
+        Ok(accounts.into_iter().map(|account| Self::new(self.running.clone(), account)).collect())
     }
 
     /// Takes the group away.
@@ -140,7 +141,7 @@ impl Group {
         what: impl FnOnce(&mut Policy, MemcgId) -> T + Send + 'static,
     ) -> Result<T, PagerError> {
         let memcg = self.account.memcg;
-        self.inner.shared.call(move |policy| what(policy, memcg))
+        self.running.shared().call(move |policy| what(policy, memcg))
     }
 
     /// Returns a limit, bytes; `None` is `max`.
@@ -153,7 +154,7 @@ impl Group {
     pub fn set_limit(&self, limit: Limit, bytes: Option<u64>) {
         self.account.set(limit.setting(), bytes.unwrap_or(NO_LIMIT));
         self.account.wanted.store(true, std::sync::atomic::Ordering::Release);
-        self.inner.shared.wake.summon();
+        self.running.shared().wake.summon();
     }
 
     /// As [`Self::set_limit`], for whoever is not trusted: the root keeps room for the pager. As
@@ -290,7 +291,7 @@ impl Group {
     }
 
     pub(crate) fn map_backing(&self, len: usize, backing: Backing) -> Result<Mapped, PagerError> {
-        self.map_arena(len, len, backing, None)
+        self.map_arena(len, len, backing, Place::anywhere())
     }
 
     fn map_arena(
@@ -298,33 +299,37 @@ impl Group {
         len: usize,
         held: usize,
         backing: Backing,
-        over: Option<usize>,
+        place: Place,
     ) -> Result<Mapped, PagerError> {
-        let arena = self.attach(len, held, backing, over)?;
-        Mapped::new(self.inner.clone(), arena, len)
+        Ok(Mapped::new(self.serve(len, held, backing, place)?, len))
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
-    }
-
-    pub(crate) fn attach(
+    /// Creates an arena of `len` bytes, of which `held` may have content from the start, and
+    /// serves it.
+    pub(crate) fn serve(
         &self,
         len: usize,
         held: usize,
         backing: Backing,
-        over: Option<usize>,
-    ) -> Result<Arc<Arena>, PagerError> {
+        place: Place,
+    ) -> Result<Service, PagerError> {
         let nr_pages = u32::try_from(len.div_ceil(PAGE)).ok().filter(|&n| n > 0 && n < u32::MAX);
         let Some(nr_pages) = nr_pages else {
             let takes = "1 byte to 16 TiB".into();
             return Err(PagerError::OutOfRange { what: "length", got: len as u64, takes });
         };
         let nr_held = held.div_ceil(PAGE).min(nr_pages as usize) as u32;
-        let (faults, kept_bits) = (self.inner.faults, self.inner.kept_bits);
-        let wanted = Wanted { nr_pages, nr_held, backing, over, faults, kept_bits };
+        let plan = Plan { nr_pages, nr_held, backing, place };
+        let wanted = service::wanted(&self.running, plan);
+        let engine = wanted.engine.clone();
         // A group that is full makes room for what a mapping takes from the start.
         let room = MAPPING + held as u64 / TABLES;
+        let ends = self.attach(wanted, room)?;
+        Service::start(&self.running, ends, engine)
+    }
+
+    /// Has the policy thread know an arena. Its owner's and its handlers' ends.
+    fn attach(&self, wanted: Wanted, room: u64) -> Result<Served, PagerError> {
         let mut tries = if room < self.account.get(Setting::Max) / 2 { TRIES } else { 0 };
         loop {
             let wanted = wanted.clone();

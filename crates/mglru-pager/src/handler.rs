@@ -13,22 +13,22 @@ mod watchdog;
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::arena::{Arena, INBOX_BYTES};
+use crate::arena::{Arena, Backing, ForHandler, INBOX_BYTES};
+use crate::engine::{Engine, Note};
 use crate::forks::{self, Who, Work};
 use crate::pages::Presence;
-use crate::sigbus::Note;
 use crate::sys::PAGE;
 use crate::sys::direct::Buffer;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{Fault, Message, Notice};
 use crate::sys::{clock, idle, thread, wake};
 
-pub use ahead::Ahead;
+use ahead::Ahead;
 use fill::Reading;
 use install::Installer;
 use waiting::{Waiting, Why};
@@ -58,11 +58,31 @@ struct Touch {
     since: u64,
 }
 
+/// What the handlers of one arena share among themselves.
+pub struct Shared {
+    engine: Arc<dyn Engine>,
+    /// The arena's last misses of swap.
+    ahead: Mutex<Ahead>,
+    /// They end.
+    closed: AtomicBool,
+}
+
+impl Shared {
+    /// Has handlers do what the engine leaves to them.
+    pub fn new(engine: Arc<dyn Engine>) -> Self {
+        Self { engine, ahead: Mutex::default(), closed: AtomicBool::new(false) }
+    }
+
+    /// Ends the handlers, once they are woken.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+}
+
 /// The handler's own state.
 struct Handler {
     arena: Arc<Arena>,
-    /// Which of the arena's.
-    nth: usize,
+    shared: Arc<Shared>,
     installer: Installer,
     ring: Ring,
     /// By buffer of the ring.
@@ -76,35 +96,34 @@ struct Handler {
 }
 
 /// Bytes of one read at most. Swap is read page by page.
-fn read_bytes(arena: &Arena) -> usize {
-    arena.store().map_or(PAGE, |_| CLUSTER as usize * PAGE)
+fn read_bytes(backing: &Backing) -> usize {
+    backing.store().map_or(PAGE, |_| CLUSTER as usize * PAGE)
 }
 
 /// Reads of one handler under way at once.
-fn depth(arena: &Arena) -> usize {
-    DEPTH / arena.bells.len()
+fn depth(nr_handlers: usize) -> usize {
+    DEPTH / nr_handlers
 }
 
 /// Returns the bytes of memory that an arena's handlers and their events take from the start: of
 /// each its stack, a read, two pages and what unpacks them.
-pub fn buffer_bytes(arena: &Arena) -> u64 {
-    let each = STACK + (read_bytes(arena) + 4 * PAGE) as u64;
-    arena.bells.len() as u64 * each + INBOX_BYTES
+pub fn buffer_bytes(backing: &Backing, nr_handlers: usize) -> u64 {
+    let each = STACK + (read_bytes(backing) + 4 * PAGE) as u64;
+    nr_handlers as u64 * each + INBOX_BYTES
 }
 
-/// Starts a handler of an arena. It ends after [`Arena::closed`] was set and it was woken.
-pub fn start(arena: Arc<Arena>, nth: usize) -> io::Result<JoinHandle<()>> {
-    let (waiting, zeros) = (Waiting::default(), Buffer::new(PAGE)?);
-    let installer = Installer { arena: arena.clone(), nth, waiting, zeros };
+/// Starts a handler of an arena. It ends after [`Shared::close`], when it is woken.
+pub fn start(end: ForHandler, shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
+    let (arena, depth) = (Arc::clone(&end), depth(end.nr_handlers()));
     let handler = Handler {
-        nth,
-        installer,
-        ring: Ring::new(depth(&arena) as u16, read_bytes(&arena))?,
-        reading: (0..depth(&arena)).map(|_| None).collect(),
+        ring: Ring::new(depth as u16, read_bytes(arena.backing()))?,
+        reading: (0..depth).map(|_| None).collect(),
         stalled: 0,
         told: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
+        installer: Installer::new(end)?,
+        shared,
         arena,
     };
     thread::spawn("mglru-fault", move || handler.run())
@@ -115,9 +134,9 @@ impl Handler {
     /// does otherwise: with a handler on each, the one beside the fault is mostly the first.
     fn run(mut self) {
         // Refused, it is served from wherever.
-        let _ = thread::stay_on(self.nth, self.arena.bells.len());
+        let _ = thread::stay_on(self.installer.arena.nth(), self.arena.nr_handlers());
         let mut messages = [Message::default(); HELD];
-        while !self.arena.closed.load(Ordering::Acquire) {
+        while !self.shared.closed.load(Ordering::Acquire) {
             let (n, work) = self.read(&mut messages);
             self.serve(&messages[..n]);
             self.do_what_is_left();
@@ -129,15 +148,15 @@ impl Handler {
             self.note_stalls();
             self.watch();
             drop(work);
-            self.arena.engine.round_is_over();
+            self.shared.engine.round_is_over();
             if n < MESSAGES && !self.installer.waiting.is_due() {
                 self.sleep();
             }
         }
         self.set_stalled(0);
-        self.arena.account.uncharge(self.ring.grown());
+        self.arena.account().uncharge(self.ring.grown());
         // Nobody faults any more, but slots would stay taken for ever.
-        self.arena.engine.left(&mut |note| {
+        self.shared.engine.left(&mut |note| {
             if let Note::Free(slot) = note {
                 self.arena.free_slot(slot);
             }
@@ -148,7 +167,7 @@ impl Handler {
     /// which goes on when it was read.
     fn read(&self, messages: &mut [Message]) -> (usize, Work) {
         let read =
-            |some: &mut [Message]| self.arena.uffd.read(some).expect("the userfaultfd is ours");
+            |some: &mut [Message]| self.arena.uffd().read(some).expect("the userfaultfd is ours");
         let mut n = read(&mut messages[..MESSAGES]);
         loop {
             match forks::try_work(Who::Handler) {
@@ -162,11 +181,11 @@ impl Handler {
     }
 
     fn sleep(&mut self) {
-        let (arena, waiting) = (&self.arena, &mut self.installer.waiting);
+        let Installer { arena, waiting, .. } = &mut self.installer;
         let watched = !waiting.is_empty() || self.reading.iter().any(Option::is_some);
         let at_most = watched.then_some(WATCH);
-        let wake = &arena.bells[self.nth].wake;
-        let on = [arena.uffd.as_fd(), self.ring.as_fd(), wake.as_fd()];
+        let wake = arena.wake();
+        let on = [arena.uffd().as_fd(), self.ring.as_fd(), wake.as_fd()];
         let [.., rung] = wake::sleep(on, at_most);
         if rung && wake.hush() {
             waiting.set_due();
@@ -193,20 +212,21 @@ impl Handler {
 
     /// Takes what threads left that serve their own faults.
     fn do_what_is_left(&mut self) {
-        let (arena, since) = (self.arena.clone(), clock::monotonic());
-        arena.engine.left(&mut |note| match note {
+        let since = clock::monotonic();
+        let shared = self.shared.clone();
+        shared.engine.left(&mut |note| match note {
             Note::Touched(page, write) => {
                 if !self.installer.waiting.hear_again(page, write) {
                     self.touched(Touch { page, write, protected: false, since });
                 }
             }
-            Note::Happened(event, page) => arena.post(event, page),
-            Note::Free(slot) => arena.free_slot(slot),
+            Note::Happened(event, page) => self.arena.post(event, page),
+            Note::Free(slot) => self.arena.free_slot(slot),
         });
     }
 
     fn page_at(&self, address: u64) -> u32 {
-        ((address - self.arena.view.address(0)) / PAGE as u64) as u32
+        ((address - self.arena.view().address(0)) / PAGE as u64) as u32
     }
 
     /// Faults that waited try again.
@@ -214,7 +234,7 @@ impl Handler {
         if !self.installer.waiting.is_due() {
             return;
         }
-        let hopeless = self.arena.bells[self.nth].hopeless.swap(false, Ordering::AcqRel);
+        let hopeless = self.installer.arena.take_hopeless();
         for (touch, why) in self.installer.waiting.take() {
             if hopeless && why == Why::Room {
                 self.installer.refuse(touch);
@@ -227,7 +247,7 @@ impl Handler {
     /// Serves a fault, as far as that goes now, and notes how long it took if that is all.
     fn touched(&mut self, touch: Touch) {
         let under_way = self.under_way();
-        let locked = self.arena.pages.lock_or_wait(touch.page);
+        let locked = self.arena.pages().lock_or_wait(touch.page);
         let kind = locked.and_then(|found| self.arena.kind_of(touch.page, found, touch.write));
         self.serve_one(touch, locked);
         if let Some(kind) = kind.filter(|_| self.under_way() == under_way) {

@@ -9,13 +9,13 @@ use std::thread::JoinHandle;
 
 pub use crate::children::ForkPolicy;
 
-use crate::arena::{Arena, Backing};
+use crate::arena::{Arena, Backing, FaultStat, Place};
 use crate::children::Children;
 use crate::error::PagerError;
 use crate::forks::{self, Ending};
 use crate::group::Group;
-use crate::mapping::{FaultStat, Served};
 use crate::region::Region;
+use crate::service::Service;
 use crate::sys::PAGE;
 use crate::sys::heap::{self, TABLE_SPAN};
 use crate::sys::uffd::Span;
@@ -23,8 +23,7 @@ use crate::withheld::Withholding;
 
 /// Holds a heap: addresses set aside, parts of which are mapped.
 pub struct Heap {
-    arena: Arc<Arena>,
-    served: Served,
+    service: Service,
     children: Arc<Children>,
     thread: Option<JoinHandle<()>>,
     region: Mutex<Region>,
@@ -46,24 +45,28 @@ impl Group {
         forks::prepare();
         let (children, thread) = Children::start(fork)?;
         let reserve = reserve.next_multiple_of(TABLE_SPAN);
-        let served = self
-            .attach(reserve, 0, Backing::Heap(children.clone()), None)
-            .and_then(|arena| Served::start(self.inner(), &arena).map(|served| (arena, served)));
-        let (arena, served) = served.inspect_err(|_| children.stop())?;
-        let start = arena.view.as_ptr() as usize;
+        let service = self.serve(reserve, 0, Backing::Heap(children.clone()), Place::anywhere());
+        let service = service.inspect_err(|_| children.stop())?;
+        let start = service.arena().view().as_ptr() as usize;
         let region = Mutex::new(Region::new(start..start + reserve));
         let lent = Mutex::new(Region::empty());
-        Ok(Heap { arena, served, children, thread: Some(thread), region, lent, ending: None })
+        Ok(Heap { service, children, thread: Some(thread), region, lent, ending: None })
     }
 }
 
 impl Heap {
+    fn arena(&self) -> &Arena {
+        self.service.arena()
+    }
+
     /// Maps `len` bytes, readable and writable, zeros; at `hint` if that is free. `None`: the
     /// reserve is full, or the kernel refuses.
     pub fn map(&self, len: usize, hint: Option<usize>) -> Option<*mut u8> {
         let len = len.checked_next_multiple_of(PAGE).filter(|&len| len > 0)?;
         let range = self.take(len, hint)?;
-        match self.open(&range) {
+        // SAFETY: the range was free until now, and whoever it goes to does not have it yet.
+        #[allow(unsafe_code)]
+        match unsafe { self.open(&range) } {
             Ok(()) => Some(range.start as *mut u8),
             Err(_) => {
                 self.region().give(range);
@@ -76,7 +79,9 @@ impl Heap {
     pub fn map_at(&self, range: Range<usize>) -> bool {
         let free = self.covers(&range) && range.start % PAGE == 0 && !range.is_empty();
         free && self.region().take_at(range.clone()) && {
-            let opened = self.open(&range).is_ok();
+            // SAFETY: the range was free until now, and the caller does not have it yet.
+            #[allow(unsafe_code)]
+            let opened = unsafe { self.open(&range) }.is_ok();
             if !opened {
                 self.region().give(range);
             }
@@ -96,7 +101,8 @@ impl Heap {
             return false;
         }
         self.region().claim(range.clone());
-        self.open(&range).is_ok()
+        // SAFETY: nobody uses what is there, as the caller promises, and it is of this heap.
+        unsafe { self.open(&range) }.is_ok()
     }
 
     fn take(&self, len: usize, hint: Option<usize>) -> Option<Range<usize>> {
@@ -113,12 +119,16 @@ impl Heap {
         region.take(len, align)
     }
 
-    fn open(&self, range: &Range<usize>) -> io::Result<()> {
-        // SAFETY: the range was free a moment ago, and is the caller's from now on.
-        #[allow(unsafe_code)]
+    /// Lets a range be used: zeros, whose faults are served.
+    ///
+    /// # Safety
+    /// It is of this heap, and nobody uses what is there.
+    #[allow(unsafe_code)]
+    unsafe fn open(&self, range: &Range<usize>) -> io::Result<()> {
+        // SAFETY: the heap reserved the range, and nobody uses it, as the caller promises.
         unsafe { heap::open(span(range)) }?;
         self.is_new(range);
-        self.arena.uffd.register(span(range))
+        self.arena().view().register(self.arena().uffd(), span(range))
     }
 
     /// Forgets advice on a range that is mapped anew.
@@ -157,10 +167,10 @@ impl Heap {
 
     /// Finds the parts of a range that may hold anything but zeros.
     pub fn content(&self, range: &Range<usize>) -> Vec<Range<usize>> {
-        let (arena, start) = (&self.arena, self.reserve().start);
+        let (arena, start) = (self.arena(), self.reserve().start);
         let page = |at: usize| ((at - start) / PAGE) as u32;
         let filled = arena.filled_pages(page(range.start)..page(range.end));
-        let held: Vec<u32> = filled.filter(|&page| !arena.pages.is_blank(page)).collect();
+        let held: Vec<u32> = filled.filter(|&page| !arena.pages().is_blank(page)).collect();
         let addresses = |run: &[u32]| start + run[0] as usize * PAGE..start + end_of(run) * PAGE;
         let lent = self.lent();
         held.chunk_by(|a, b| a + 1 == *b).map(addresses).chain(lent.free_in(range)).collect()
@@ -179,7 +189,7 @@ impl Heap {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let range = range.start..range.end.next_multiple_of(PAGE);
-        // SAFETY: as the caller promises.
+        // SAFETY: the range is of this heap, and nobody uses it, as the caller promises.
         unsafe { heap::close(span(&range)) }?;
         self.region().give(range);
         Ok(())
@@ -192,7 +202,7 @@ impl Heap {
 
     /// Returns the addresses set aside for it.
     pub fn reserve(&self) -> Range<usize> {
-        let Span { start, len } = self.arena.view.span();
+        let Span { start, len } = self.arena().view().span();
         start as usize..(start + len) as usize
     }
 
@@ -209,7 +219,7 @@ impl Heap {
 
     /// Counts of its faults.
     pub fn stat(&self) -> FaultStat {
-        FaultStat::of(&self.arena)
+        self.arena().counters().now()
     }
 
     fn region(&self) -> MutexGuard<'_, Region> {
@@ -221,14 +231,14 @@ impl Drop for Heap {
     fn drop(&mut self) {
         self.ending = Some(forks::ending());
         self.children.keep_shared();
-        self.served.end();
+        self.service.end();
         // Until then a handler may have learnt of one more.
         self.finish_children();
         self.children.stop();
         // A thread that panicked has said so.
         self.thread.take().map(JoinHandle::join);
         // A child that lives on holds the descriptor, and unmapping would wait to be heard of.
-        let _ = self.arena.uffd.unregister(self.arena.view.span());
+        let _ = self.arena().uffd().unregister(self.arena().view().span());
     }
 }
 

@@ -12,8 +12,8 @@ pub use library::{build_folder, installed_library};
 
 use crate::children::ForkPolicy;
 use crate::engine::FaultEngine;
-use crate::pager::LEAST_MAX;
 use crate::probe::probe;
+use crate::running::LEAST_MAX;
 use crate::swap;
 
 /// Sets `memory.max` of the program, bytes.

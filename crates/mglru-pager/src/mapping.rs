@@ -5,14 +5,12 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::thread::JoinHandle;
 
-use crate::arena::{Access, Arena, Backing, Event};
+use crate::arena::{Access, Arena, Backing, Event, FaultStat};
 use crate::error::PagerError;
-use crate::handler;
-use crate::pager::Inner;
+use crate::policy::{Policy, Shared};
+use crate::service::Service;
 use crate::sys::PAGE;
 
 /// How a mapping or a part of it will be used.
@@ -33,58 +31,27 @@ pub enum Advice {
     PageOut,
 }
 
-/// Counts of a mapping's faults so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FaultStat {
-    /// Pages that were missing.
-    pub missing: u64,
-    /// How many of these had to be read or unpacked.
-    pub major: u64,
-    /// First stores to clean pages.
-    pub protect: u64,
-    /// Faults that had to wait for room.
-    pub throttled: u64,
-    /// Pages read along with a missing one.
-    pub read_around: u64,
-    /// Pages of a heap used again before they were evicted.
-    pub rescued: u64,
-}
-
-impl FaultStat {
-    pub(crate) fn of(arena: &Arena) -> Self {
-        let counters = &arena.counters;
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Self {
-            missing: get(&counters.missing),
-            major: get(&counters.major),
-            protect: get(&counters.protect),
-            throttled: get(&counters.throttled),
-            read_around: get(&counters.read_around),
-            rescued: get(&counters.rescued),
-        }
-    }
-}
-
 /// An arena and what keeps it served.
 pub(crate) struct Mapped {
-    inner: Arc<Inner>,
-    arena: Arc<Arena>,
+    service: Service,
     len: usize,
-    served: Served,
 }
 
 impl Mapped {
-    pub(crate) fn new(
-        inner: Arc<Inner>,
-        arena: Arc<Arena>,
-        len: usize,
-    ) -> Result<Self, PagerError> {
-        let served = Served::start(&inner, &arena)?;
-        Ok(Self { inner, arena, len, served })
+    pub(crate) fn new(service: Service, len: usize) -> Self {
+        Self { service, len }
+    }
+
+    fn arena(&self) -> &Arc<Arena> {
+        self.service.arena()
+    }
+
+    fn policy(&self) -> &Shared {
+        self.service.running().shared()
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
-        self.arena.view.as_ptr()
+        self.arena().view().as_ptr()
     }
 
     /// The pages that hold a range of bytes.
@@ -98,56 +65,56 @@ impl Mapped {
     }
 
     pub(crate) fn write_back(&self, range: &Range<usize>) -> Result<(), PagerError> {
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
-        if self.arena.is_anon() {
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
+        if self.arena().is_anon() {
             return Ok(());
         }
         let (reply, answer) = mpsc::sync_channel(1);
-        let ask = move |policy: &mut crate::policy::Policy| {
+        let ask = move |policy: &mut Policy| {
             policy.request_flush(id, first, n, Some(reply));
         };
-        self.inner.shared.send(Box::new(ask));
+        self.policy().send(Box::new(ask));
         answer.recv().map_err(|_| PagerError::Stopped)?;
-        self.arena.take_error().map_or(Ok(()), |error| Err(error.into()))
+        self.service.owner().take_error().map_or(Ok(()), |error| Err(error.into()))
     }
 
     pub(crate) fn flush(&self, range: &Range<usize>) -> Result<(), PagerError> {
         self.write_back(range)?;
-        if let Backing::Store(store) = &self.arena.backing {
+        if let Backing::Store(store) = self.arena().backing() {
             store.sync()?;
         }
         Ok(())
     }
 
     pub(crate) fn advise(&self, advice: Advice, range: &Range<usize>) -> Result<(), PagerError> {
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
         match advice {
-            Advice::Normal => self.arena.set_access(Access::Normal),
-            Advice::Random => self.arena.set_access(Access::Random),
-            Advice::Sequential => self.arena.set_access(Access::Sequential),
-            Advice::PopulateRead => self.arena.engine.populate(&self.arena, first, n)?,
+            Advice::Normal => self.service.owner().set_access(Access::Normal),
+            Advice::Random => self.service.owner().set_access(Access::Random),
+            Advice::Sequential => self.service.owner().set_access(Access::Sequential),
+            Advice::PopulateRead => self.service.populate(first, n)?,
             Advice::Cold => {
-                self.inner.shared.call(move |policy| policy.deactivate(id, first, n))?;
+                self.policy().call(move |policy| policy.deactivate(id, first, n))?;
             }
             Advice::PageOut => {
                 self.write_back(range)?;
-                self.inner.shared.call(move |policy| policy.page_out(id, first, n))?;
+                self.policy().call(move |policy| policy.page_out(id, first, n))?;
             }
         }
         Ok(())
     }
 
     pub(crate) fn pin(&self, range: &Range<usize>) -> Result<Pin<'_>, PagerError> {
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
-        self.inner.shared.call(move |policy| policy.pin(id, first, n))?;
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
+        self.policy().call(move |policy| policy.pin(id, first, n))?;
         let pin = Pin { mapped: self, first, n };
-        self.arena.engine.populate(&self.arena, first, n)?;
+        self.service.populate(first, n)?;
         Ok(pin)
     }
 
     pub(crate) fn unpin(&self, range: &Range<usize>) -> Result<(), PagerError> {
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
-        self.inner.shared.call(move |policy| policy.unpin(id, first, n))
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
+        self.policy().call(move |policy| policy.unpin(id, first, n))
     }
 
     pub(crate) fn discard(&self, range: &Range<usize>) -> Result<(), PagerError> {
@@ -156,8 +123,8 @@ impl Mapped {
             let takes = format!("multiples of {PAGE}");
             return Err(PagerError::OutOfRange { what: "range", got: range.start as u64, takes });
         }
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
-        self.inner.shared.call(move |policy| policy.discard(id, first, n))?
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
+        self.policy().call(move |policy| policy.discard(id, first, n))?
     }
 
     pub(crate) fn change_store(
@@ -165,31 +132,31 @@ impl Mapped {
         range: &Range<usize>,
         change: impl FnOnce() -> Range<usize>,
     ) -> Result<(), PagerError> {
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
         let (pages, same) = (first..first + n, first..first + n);
         if pages.is_empty() {
             change();
             return Ok(());
         }
         self.write_back(range)?;
-        self.inner.shared.call(move |policy| policy.hold(id, pages))?;
+        self.policy().call(move |policy| policy.hold(id, pages))?;
         let changed = change();
-        self.inner.shared.call(move |policy| policy.changed(id, same, changed))?
+        self.policy().call(move |policy| policy.changed(id, same, changed))?
     }
 
     /// Gives whole pages up: their addresses are the caller's.
     pub(crate) fn cut(&self, range: &Range<usize>) -> Result<(), PagerError> {
-        let (id, (first, n)) = (self.arena.id, self.pages(range)?);
+        let (id, (first, n)) = (self.arena().id(), self.pages(range)?);
         self.write_back(range)?;
-        self.inner.shared.call(move |policy| policy.cut(id, first, n))?
+        self.policy().call(move |policy| policy.cut(id, first, n))?
     }
 
     /// Where a copy differs from its store, bytes.
     pub(crate) fn changed(&self) -> Result<Vec<Range<usize>>, PagerError> {
-        let arena = self.arena.clone();
+        let arena = self.arena().clone();
         // Nothing is swapped out while the policy thread looks.
-        let pages = self.inner.shared.call(move |_| {
-            let all = arena.filled_pages(0..arena.pages.len());
+        let pages = self.policy().call(move |_| {
+            let all = arena.filled_pages(0..arena.pages().len());
             all.filter(|&page| arena.is_own(page)).collect::<Vec<_>>()
         })?;
         let follow = |a: &u32, b: &u32| a + 1 == *b;
@@ -201,8 +168,8 @@ impl Mapped {
     }
 
     pub(crate) fn note_used(&self, page: usize) {
-        assert!(page < self.arena.pages.len() as usize, "the mapping has no page {page}");
-        self.arena.post(Event::Used, page as u32);
+        assert!(page < self.arena().pages().len() as usize, "the mapping has no page {page}");
+        self.arena().post(Event::Used, page as u32);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -210,11 +177,11 @@ impl Mapped {
     }
 
     pub(crate) fn stat(&self) -> FaultStat {
-        FaultStat::of(&self.arena)
+        self.arena().counters().now()
     }
 
     pub(crate) fn resident(&self) -> Result<u64, PagerError> {
-        Ok(self.arena.memory.resident()?)
+        Ok(self.arena().memory().resident()?)
     }
 }
 
@@ -222,45 +189,7 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // Errors stick to the mapping, which is gone: a caller that wants them flushes before.
         let _ = self.write_back(&(0..self.len));
-        self.served.end();
-    }
-}
-
-/// An arena with its handler at work.
-pub(crate) struct Served {
-    inner: Arc<Inner>,
-    arena: Arc<Arena>,
-    handlers: Vec<JoinHandle<()>>,
-}
-
-impl Served {
-    pub(crate) fn start(inner: &Arc<Inner>, arena: &Arc<Arena>) -> Result<Self, PagerError> {
-        let mut served = Self { inner: inner.clone(), arena: arena.clone(), handlers: Vec::new() };
-        match served.begin() {
-            Ok(()) => Ok(served),
-            Err(error) => {
-                served.end();
-                Err(error)
-            }
-        }
-    }
-
-    fn begin(&mut self) -> Result<(), PagerError> {
-        for nth in 0..self.arena.bells.len() {
-            self.handlers.push(handler::start(self.arena.clone(), nth)?);
-        }
-        self.arena.engine.begin(&self.arena)
-    }
-
-    /// Ends the handlers and takes the arena away.
-    pub(crate) fn end(&mut self) {
-        self.arena.engine.end();
-        self.arena.closed.store(true, Ordering::Release);
-        self.arena.ring_handlers();
-        // A handler that panicked has said so.
-        self.handlers.drain(..).for_each(|handler| drop(handler.join()));
-        let id = self.arena.id;
-        let _ = self.inner.shared.call(move |policy| policy.detach(id));
+        self.service.end();
     }
 }
 
@@ -282,8 +211,8 @@ impl Pin<'_> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        let (id, first, n) = (self.mapped.arena.id, self.first, self.n);
+        let (id, first, n) = (self.mapped.arena().id(), self.first, self.n);
         // Without a policy nothing is evicted.
-        let _ = self.mapped.inner.shared.call(move |policy| policy.unpin(id, first, n));
+        let _ = self.mapped.policy().call(move |policy| policy.unpin(id, first, n));
     }
 }

@@ -1,7 +1,6 @@
 //! A pager: one budget, one policy thread, a tree of groups.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use mglru::{Config, MemcgId};
 
@@ -9,11 +8,9 @@ use crate::account::{Account, NO_LIMIT, Setting};
 use crate::engine::FaultEngine;
 use crate::error::PagerError;
 use crate::group::Group;
-use crate::policy::{self, Shared};
+use crate::policy;
+use crate::running::{LEAST_MAX, Running};
 use crate::swap::{Swap, SwapOptions};
-
-/// The least budget that leaves room for the pager itself, bytes.
-pub const LEAST_MAX: u64 = 4 << 20;
 
 /// Holds the options of a pager.
 #[derive(Clone, Debug)]
@@ -102,35 +99,22 @@ impl PagerOptions {
         root.set(Setting::Max, self.memory_max);
         root.set(Setting::High, self.memory_high);
         let swap = Arc::new(Swap::new(&self.swap)?);
-        let (shared, thread) = policy::start(self.policy, root.clone(), swap, self.second_chance)?;
-        let thread = Mutex::new(Some(thread));
-        let Self { faults, kept_bits, .. } = self;
-        Ok(Pager { inner: Arc::new(Inner { shared, root, thread, faults, kept_bits }) })
+        let started = policy::start(self.policy, root.clone(), swap, self.second_chance)?;
+        let running = Running::new(started, root, self.faults, self.kept_bits);
+        Ok(Pager { running: Arc::new(running) })
     }
 }
 
 /// Gives access to a pager. Clones share it; it ends when they and all its mappings are gone.
 #[derive(Clone)]
 pub struct Pager {
-    inner: Arc<Inner>,
-}
-
-/// Keeps the policy thread alive.
-pub struct Inner {
-    /// The way to the policy thread.
-    pub shared: Arc<Shared>,
-    /// The engine that serves faults.
-    pub faults: FaultEngine,
-    /// The kernel's accessed bits are used, if it keeps any.
-    pub kept_bits: bool,
-    root: Arc<Account>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    running: Arc<Running>,
 }
 
 impl Pager {
     /// Returns the group above all others.
     pub fn root(&self) -> Group {
-        Group::new(self.inner.clone(), self.inner.root.clone())
+        Group::new(self.running.clone(), self.running.root().clone())
     }
 
     /// Finds the group of a path, such as `/` or `/web/cache`.
@@ -139,9 +123,9 @@ impl Pager {
     /// There is none.
     pub fn group(&self, path: &str) -> Result<Group, PagerError> {
         let wanted = path.to_string();
-        let found = self.inner.shared.call(move |policy| policy.group(&wanted))?;
+        let found = self.running.shared().call(move |policy| policy.group(&wanted))?;
         let account = found.ok_or_else(|| PagerError::NoGroup(path.into()))?;
-        Ok(Group::new(self.inner.clone(), account))
+        Ok(Group::new(self.running.clone(), account))
     }
 
     /// Asserts the invariants of the policy core.
@@ -149,15 +133,6 @@ impl Pager {
     /// # Errors
     /// The policy thread is gone: they did not hold.
     pub fn check(&self) -> Result<(), PagerError> {
-        self.inner.shared.call(policy::Policy::check)
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.shared.stop();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A policy thread that panicked has said so.
-        thread.map(JoinHandle::join);
+        self.running.shared().call(policy::Policy::check)
     }
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 use mglru::{Bit, Config, Entry, Lru, MemcgId, NodeId, Zone};
 
 use crate::account::Account;
-use crate::arena::{Access, Event, INBOX};
+use crate::arena::{Access, Event, INBOX, Posted};
 use crate::error::PagerError;
 use crate::forks::{self, Who};
 use crate::pages::Presence;
@@ -41,6 +41,7 @@ use crate::sys::idle::{self, IdlePolicy};
 use crate::sys::thread;
 use crate::sys::wake::{self, Wake};
 
+pub use attach::{Served, Wanted};
 use entries::Slotted;
 use flush::Flush;
 use jobs::Job;
@@ -108,7 +109,7 @@ pub struct Policy {
     jobs: Vec<Job>,
     flushes: Vec<Flush>,
     shared: Arc<Shared>,
-    posted: Vec<(Event, u32)>,
+    posted: Vec<Posted>,
     next_sweep: u64,
     watch: Watch,
     idle: IdlePolicy,
@@ -214,25 +215,23 @@ impl Policy {
     /// A page became resident: it gets a folio, unless it is gone again already.
     fn filled(&mut self, id: u32, page: u32, touched: bool) {
         let attached = self.world.attached(id);
-        let presence = attached.arena.pages.presence(page);
+        let presence = attached.arena.pages().presence(page);
         let before = attached.entries.get(page);
         if !presence.is_resident() || matches!(before, Slotted::Folio(_)) {
             return;
         }
-        let (kind, memcg) = (attached.kind(page), attached.arena.account.memcg);
+        let (kind, memcg) = (attached.kind(page), attached.arena.account().memcg);
         // A first random access does not foretell a second: the page has to prove itself.
         let recency = attached.arena.access() == Access::Normal;
-        let pinned = attached.arena.pages.is_pinned(page);
+        let pinned = attached.arena.pages().is_pinned(page);
         let folio = self.lru.new_folio(kind, memcg, NODE, ZONE, 0, [id, page]);
         self.lru.folios_mut()[folio].mapcount = 1;
         if let Slotted::Shadow(shadow) = before {
             self.lru.refault(folio, shadow, recency);
         }
         self.lru.add(folio, Entry::Fault { recency });
-        let attached = self.world.attached_mut(id);
-        attached.entries.set_folio(page, folio);
-        let arena = attached.arena.clone();
-        self.world.note_back(&arena, page, touched);
+        self.world.attached_mut(id).entries.set_folio(page, folio);
+        self.world.note_back(id, page, touched);
         if presence == Presence::Dirty {
             self.lru.set_dirty(folio);
         }
@@ -248,7 +247,7 @@ impl Policy {
     /// page from then on.
     fn dirtied(&mut self, id: u32, page: u32) {
         let attached = self.world.attached(id);
-        let dirty = attached.arena.pages.presence(page) == Presence::Dirty;
+        let dirty = attached.arena.pages().presence(page) == Presence::Dirty;
         let (true, Slotted::Folio(folio)) = (dirty, attached.entries.get(page)) else { return };
         if attached.arena.is_copy() && !self.lru.folios()[folio].flags.has(Bit::SWAPBACKED) {
             self.drop_folio(id, page);

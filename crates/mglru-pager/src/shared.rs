@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::arena::Backing;
+use crate::arena::FaultStat;
 use crate::error::PagerError;
 use crate::group::Group;
-use crate::mapping::{Advice, FaultStat, Mapped, Pin};
-use crate::slices::{any_mapping, written_mapping};
+use crate::mapping::{Advice, Mapped, Pin};
+use crate::slices::{MappingMut, any_mapping, written_mapping};
 use crate::store::FileStore;
 use crate::sys::direct;
 
@@ -45,6 +46,13 @@ impl Group {
         fill(&mut file, len)?;
         let store = FileStore::new(&file, true)?;
         Ok(SharedMapping::new(self.map_backing(len, Backing::Store(Arc::new(store)))?))
+    }
+}
+
+impl MappingMut {
+    /// Returns the same memory, for several threads at a time.
+    pub fn share(self) -> SharedMapping {
+        SharedMapping::new(self.into_mapped())
     }
 }
 

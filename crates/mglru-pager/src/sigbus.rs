@@ -14,12 +14,11 @@ use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub use notes::Note;
 use notes::Notes;
 use site::Site;
 
 use crate::arena::Arena;
-use crate::engine::Engine;
+use crate::engine::{Engine, Note};
 use crate::error::PagerError;
 use crate::sys::signal::{self, Bus};
 use crate::sys::thread;
@@ -73,7 +72,7 @@ impl Engine for Sigbus {
     fn populate(&self, arena: &Arena, first: u32, n: u32) -> io::Result<()> {
         let site = Site { arena, notes: &self.notes };
         for page in first..first + n {
-            while !arena.pages.is_usable(page) {
+            while !arena.pages().is_usable(page) {
                 if !thread::undisturbed(|| site.bring(page, Some(false))) {
                     return Err(io::Error::from_raw_os_error(libc::EFAULT));
                 }

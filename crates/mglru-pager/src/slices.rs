@@ -2,8 +2,9 @@
 
 use std::ops::{Deref, DerefMut, Range};
 
+use crate::arena::FaultStat;
 use crate::error::PagerError;
-use crate::mapping::{Advice, FaultStat, Mapped, Pin};
+use crate::mapping::{Advice, Mapped, Pin};
 
 /// Methods that all kinds of mappings offer.
 macro_rules! any_mapping {
@@ -135,7 +136,8 @@ slice!(MappingMut);
 impl DerefMut for MappingMut {
     #[allow(unsafe_code)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `deref`, and borrowed mutably.
+        // SAFETY: the view is mapped for `len` bytes and more as long as `self` lives, its pages
+        // read as they were last written, and it is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.mapped.start(), self.mapped.len()) }
     }
 }
@@ -187,8 +189,8 @@ impl MappingMut {
         self.mapped.cut(&range)
     }
 
-    /// Returns the same memory, for several threads at a time.
-    pub fn share(self) -> crate::SharedMapping {
-        crate::SharedMapping::new(self.mapped)
+    /// Gives up the slice for what is behind it.
+    pub(crate) fn into_mapped(self) -> Mapped {
+        self.mapped
     }
 }

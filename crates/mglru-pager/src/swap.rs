@@ -3,6 +3,7 @@
 
 mod codec;
 mod drain;
+mod paid;
 mod pool;
 mod slots;
 
@@ -17,6 +18,7 @@ use mglru::MemcgId;
 pub use codec::Codec;
 use codec::Packed;
 pub use drain::Drain;
+pub use paid::PaidSwap;
 use pool::Pool;
 use slots::{Place, Slots};
 

@@ -1,5 +1,10 @@
-//! The kernel interfaces the pager uses, each wrapped once. All of the crate's `unsafe` is here
-//! and where mapped memory is lent to callers (`mapping`).
+//! The kernel interfaces the pager uses, each wrapped once. The crate's `unsafe` is here, where
+//! mapped memory is lent to callers (`slices`, `shared`), and where callers promise something of
+//! addresses (`group::map`, `heap`).
+//!
+//! The program's addresses are reached by two types alone, which check that a range is theirs:
+//! [`memory::View`], what an arena maps, and [`heap::Staging`], where a heap's pages wait. Neither
+//! makes a reference to what lies there.
 
 pub mod clock;
 pub mod direct;
@@ -7,6 +12,7 @@ pub mod heap;
 pub mod held;
 pub mod idle;
 pub mod memory;
+pub mod own;
 pub mod pagemap;
 pub mod raw;
 pub mod ring;
@@ -24,10 +30,13 @@ use std::io;
 /// Gives the size of a page, bytes.
 pub const PAGE: usize = 4096;
 
-/// Closes a descriptor that nobody uses any more.
-pub fn close(fd: std::os::fd::RawFd) {
-    // SAFETY: takes a number; the caller owns it.
-    crate::threads::as_pager(|| unsafe { libc::close(fd) });
+/// Closes a descriptor.
+///
+/// # Safety
+/// It is the caller's, and nobody uses it any more.
+pub unsafe fn close(fd: std::os::fd::RawFd) {
+    // SAFETY: takes a number, which is the caller's to close.
+    own::as_pager(|| unsafe { libc::close(fd) });
 }
 
 /// The result of a call that returns -1 on failure.

@@ -1,20 +1,14 @@
 //! Which threads, and which signals, are the pager's own. Under `mglru exec` the C library's
 //! functions are those of the preload library; called from here they must not ask the pager again.
 
-use std::cell::Cell;
 use std::io;
-use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+pub use crate::sys::own::{OnMap, as_pager, is_pager, on_map};
 pub use crate::sys::raw::{limit, longest_file};
 pub use crate::sys::signal::{wait, wake_all};
-use crate::sys::{signal, tasks, thread};
-
-thread_local! {
-    static OWN: Cell<bool> = const { Cell::new(false) };
-}
+use crate::sys::{own, signal, tasks, thread};
 
 static APART: AtomicBool = AtomicBool::new(false);
 
@@ -55,23 +49,10 @@ pub fn once_alone(what: impl FnOnce() + Send + 'static) -> io::Result<()> {
             std::thread::sleep(pause);
             pause = (pause * 2).min(SELDOM);
         }
-        OWN.set(false);
+        own::leave();
         what();
     };
     thread::spawn("mglru-last", wait).map(drop)
-}
-
-/// Tells whether the calling thread is at work for a pager.
-pub fn is_pager() -> bool {
-    OWN.get()
-}
-
-/// Does something as a pager would.
-pub fn as_pager<T>(what: impl FnOnce() -> T) -> T {
-    let before = OWN.replace(true);
-    let done = what();
-    OWN.set(before);
-    done
 }
 
 /// Starts a thread that is the pager's own: it takes no signals, and what it calls is not asked
@@ -81,22 +62,4 @@ pub fn as_pager<T>(what: impl FnOnce() -> T) -> T {
 /// The system starts no more threads.
 pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::spawn(name, what).map(drop)
-}
-
-/// Receives the ranges of private memory that the pager maps for itself (true) or unmaps (false).
-pub type OnMap = fn(Range<usize>, bool);
-
-static ON_MAP: OnceLock<OnMap> = OnceLock::new();
-
-/// Has `told` called whenever the pager maps or unmaps private memory, so that it can be told from
-/// the program's. Only the first call counts.
-pub fn on_map(told: OnMap) {
-    let _ = ON_MAP.set(told);
-}
-
-/// Tells of a range that was just mapped, or is about to be unmapped.
-pub(crate) fn tell(range: Range<usize>, mapped: bool) {
-    if let Some(told) = ON_MAP.get() {
-        told(range, mapped);
-    }
 }

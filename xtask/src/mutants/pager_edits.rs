@@ -8,8 +8,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "a dirty page is copied while stores can reach it",
         file: "policy/evict.rs",
-        text: "a\
-              rena.uffd.protect(arena.view.pages(run.first, run.n)).expect(\"an arena's pages\");",
+        text: "arena.uffd().protect(arena.view().pages(run.first, run.n))\
+               .expect(\"an arena's pages\");",
         replacement: "let _ = arena;",
         by: &["stress::anonymous_stores_survive_eviction"],
     },
@@ -30,14 +30,15 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "what a file grows into is not protected",
         file: "arena/tables.rs",
-        text: "if self.is_heap() { Ok(()) } else { self.uffd.protect(self.view.pages(first, n)) }",
+        text: "if self.is_heap() { Ok(()) } else \
+               { self.uffd().protect(self.view().pages(first, n)) }",
         replacement: "{ let _ = n; Ok(()) }",
         by: &["copies::no_store_to_what_a_file_grew_into_is_lost"],
     },
     Edit {
         says: "a page is written back while stores can reach it",
         file: "policy/writeback.rs",
-        text: "arena.uffd.protect(arena.view.pages(first, n)).expect(\"an arena's pages\");",
+        text: "arena.uffd().protect(arena.view().pages(first, n)).expect(\"an arena's pages\");",
         replacement: "",
         by: &["stress::file_stores_survive_eviction_and_reach_the_file"],
     },
@@ -65,7 +66,7 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "an evicted page is charged for ever",
         file: "policy/evict.rs",
-        text: "                arena.account.uncharge(PAGE_COST);\n\
+        text: "                arena.account().uncharge(PAGE_COST);\n\
               \x20               folio.mapcount = 0;",
         replacement: "                folio.mapcount = 0;",
         by: &["faults::anonymous_memory_larger_than_the_budget_keeps_every_byte"],
@@ -109,16 +110,16 @@ pub const EDITS: &[Edit] = &[
         says: "a page whose write failed is clean",
         file: "policy/writeback.rs",
         text: "                unlock(arena, page, Presence::Dirty);\n\
-              \x20               arena.note_error(&error);",
+              \x20               self.attached(arena.id()).arena.note_error(&error);",
         replacement: "                unlock(arena, page, Presence::Clean);\n\
-                     \x20               arena.note_error(&error);",
+                     \x20               self.attached(arena.id()).arena.note_error(&error);",
         by: &["durability::a_failed_write_is_reported_once_and_the_page_stays_dirty"],
     },
     Edit {
         says: "the error of a write is nobody's",
         file: "policy/writeback.rs",
         text: "                unlock(arena, page, Presence::Dirty);\n\
-              \x20               arena.note_error(&error);",
+              \x20               self.attached(arena.id()).arena.note_error(&error);",
         replacement: "                unlock(arena, page, Presence::Dirty);\n\
                      \x20               let _ = error;",
         by: &["durability::a_failed_write_is_reported_once_and_the_page_stays_dirty"],
@@ -170,7 +171,7 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "the use that brought a page shows as another",
         file: "policy/fresh.rs",
-        text: "        self.world.taken.add(&arena, [arena.view.pages(page, 1)]);\n",
+        text: "        self.world.taken.add(&arena, [arena.view().pages(page, 1)]);\n",
         replacement: "",
         by: &["first_use::"],
     },

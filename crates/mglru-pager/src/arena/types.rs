@@ -1,10 +1,8 @@
 //! Types that describe an arena and its pages.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use crate::children::Children;
-use crate::engine::FaultEngine;
 use crate::store::Store;
 
 /// Names the source of an arena's pages.
@@ -21,9 +19,39 @@ pub enum Backing {
     Copy(Arc<dyn Store>),
 }
 
+impl Backing {
+    /// Returns the store behind the pages.
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        match self {
+            Self::Store(store) | Self::Copy(store) => Some(store),
+            Self::Anon | Self::Heap(_) => None,
+        }
+    }
+}
+
+/// Where an arena is to be.
+#[derive(Clone, Copy)]
+pub struct Place(pub(super) Option<usize>);
+
+impl Place {
+    /// Lets the kernel choose.
+    pub fn anywhere() -> Self {
+        Self(None)
+    }
+
+    /// Puts the arena in place of what is at an address.
+    ///
+    /// # Safety
+    /// Nobody uses what is there, from the address on for the arena's length.
+    #[allow(unsafe_code)]
+    pub unsafe fn over(address: usize) -> Self {
+        Self(Some(address))
+    }
+}
+
 /// An arena that is asked for.
 #[derive(Clone)]
-pub struct Wanted {
+pub struct Plan {
     /// Its length.
     pub nr_pages: u32,
     /// Pages that there may be content of from the start. Tables of those beyond are paid for, and
@@ -31,12 +59,8 @@ pub struct Wanted {
     pub nr_held: u32,
     /// Where its pages come from.
     pub backing: Backing,
-    /// Where it is to be, in place of what is there, which its owner gave up.
-    pub over: Option<usize>,
-    /// The engine that serves its faults.
-    pub faults: FaultEngine,
-    /// The kernel's accessed bits are used, if it keeps any.
-    pub kept_bits: bool,
+    /// Where it is to be.
+    pub place: Place,
 }
 
 /// How it is known which pages of an arena were used.
@@ -76,21 +100,4 @@ pub enum Event {
     Dropped,
     /// The caller says that it was used.
     Used,
-}
-
-/// Counts and costs of faults. Times are nanoseconds.
-#[derive(Debug, Default)]
-pub struct FaultCounters {
-    /// Pages that were missing.
-    pub missing: AtomicU64,
-    /// How many of these had to be read.
-    pub major: AtomicU64,
-    /// First stores to clean pages.
-    pub protect: AtomicU64,
-    /// Faults that had to wait for room.
-    pub throttled: AtomicU64,
-    /// Pages read along with a missing one.
-    pub read_around: AtomicU64,
-    /// Pages used again while they were staged.
-    pub rescued: AtomicU64,
 }

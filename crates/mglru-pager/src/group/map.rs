@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use super::{Group, usize_of};
-use crate::arena::Backing;
+use crate::arena::{Backing, Place};
 use crate::error::PagerError;
 use crate::slices::{Mapping, MappingMut};
 use crate::store::{FileStore, Store};
@@ -115,7 +115,9 @@ impl Group {
     #[allow(unsafe_code)]
     pub unsafe fn map(&self, map: Map) -> Result<MappingMut, PagerError> {
         map.check()?;
-        self.map_arena(map.room, map.len, map.backing, map.over).map(MappingMut::new)
+        // SAFETY: the caller promises that nobody uses what lies there.
+        let place = map.over.map_or(Place::anywhere(), |at| unsafe { Place::over(at) });
+        self.map_arena(map.room, map.len, map.backing, place).map(MappingMut::new)
     }
 
     /// Maps a file or store for reading alone.
@@ -128,6 +130,8 @@ impl Group {
     #[allow(unsafe_code)]
     pub unsafe fn map_read(&self, map: Map) -> Result<Mapping, PagerError> {
         map.check()?;
-        self.map_arena(map.room, map.len, map.backing, map.over).map(Mapping::new)
+        // SAFETY: the caller promises that nobody uses what lies there.
+        let place = map.over.map_or(Place::anywhere(), |at| unsafe { Place::over(at) });
+        self.map_arena(map.room, map.len, map.backing, place).map(Mapping::new)
     }
 }

@@ -4,7 +4,6 @@
 //! goes again for nothing.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::{CLUSTER, Handler};
@@ -40,13 +39,13 @@ impl Handler {
             return;
         }
         let window = self.ahead().window(page, self.arena.access());
-        let end = page.saturating_add(1 + window).min(self.arena.pages.len());
+        let end = page.saturating_add(1 + window).min(self.arena.pages().len());
         let brought = self.bring_pooled(page + 1..end);
         self.ahead().next = page + 1 + brought;
     }
 
     fn ahead(&self) -> MutexGuard<'_, Ahead> {
-        self.arena.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Up to the first page that is not in the pool, or finds no room. How many it was.
@@ -54,19 +53,19 @@ impl Handler {
         let arena = self.arena.clone();
         let (first, mut at) = (pages.start, pages.start);
         while at < pages.end {
-            if arena.pages.slot(at) == 0 || !self.join(at) {
+            if arena.pages().slot(at) == 0 || !self.join(at) {
                 break;
             }
             // Another handler may have served it meanwhile.
-            let slot = arena.pages.slot(at);
+            let slot = arena.pages().slot(at);
             if slot == 0 {
                 self.installer.give_up(at);
                 break;
             }
-            match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
+            match arena.swap().load(slot, &mut self.page, &mut self.scratch) {
                 Loaded::Content => {
                     // Count first: a thread that finds the page must find it counted.
-                    arena.counters.read_around.fetch_add(1, Ordering::Relaxed);
+                    arena.counters().add_read_around(1);
                     self.installer.install_unmapped(at, &self.page);
                 }
                 Loaded::ToRead(_) => {

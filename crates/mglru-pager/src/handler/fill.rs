@@ -63,7 +63,7 @@ impl Handler {
         if let Err(error) = arena.note_filled(touch.page) {
             return self.installer.lose(touch.page, &error);
         }
-        if let Err(full) = arena.account.try_charge(PAGE_COST) {
+        if let Err(full) = arena.account().try_charge(PAGE_COST) {
             return self.starve(full, touch);
         }
         arena.wake_policy_if_low();
@@ -80,21 +80,20 @@ impl Handler {
         self.installer.unlock(touch.page, Presence::Absent);
         if self.installer.waiting.count(Why::Room) == 0 {
             // Clear a stale `hopeless` flag: it was raised before any fault waited here.
-            self.arena.bells[self.nth].hopeless.store(false, Ordering::Release);
+            self.installer.arena.clear_hopeless();
         }
         self.installer.waiting.add(touch, Why::Room);
-        self.arena.counters.throttled.fetch_add(1, Ordering::Relaxed);
-        self.arena.starved.store(true, Ordering::Release);
-        self.arena.policy.summon();
+        self.arena.counters().add_throttled();
+        self.installer.arena.wait_for_room();
     }
 
     fn missing_anon(&mut self, arena: &Arc<Arena>, touch: Touch) {
-        let slot = arena.pages.slot(touch.page);
+        let slot = arena.pages().slot(touch.page);
         if slot == 0 {
             return self.installer.install_zeros(touch);
         }
         let stall = self.stall_here(touch.page);
-        match arena.swap.load(slot, &mut self.page, &mut self.scratch) {
+        match arena.swap().load(slot, &mut self.page, &mut self.scratch) {
             // The pool's copy would only take room: the page is all there is from now on.
             Loaded::Content => {
                 self.installer.install(touch.page, &self.page, Presence::Dirty);
@@ -107,9 +106,9 @@ impl Handler {
 
     fn read_swap_file(&mut self, arena: &Arc<Arena>, touch: Touch, slot: Slot, offset: u64) {
         let Some(buffer) = self.take_buffer(PAGE) else { return self.wait_for_buffer(touch) };
-        let file = arena.swap.file().expect("the slot is in the file");
+        let file = arena.swap().file().expect("the slot is in the file");
         self.ring.read(file.as_fd(), buffer, PAGE, offset);
-        arena.account.note(Happened::Pswpin);
+        arena.account().note(Happened::Pswpin);
         let (first, missed) = (touch.page, arena.is_missed(touch.page));
         let reading =
             Reading { touch, first, nr_pages: 1, slot: Some(slot), missed, dropped: false };
@@ -137,7 +136,7 @@ impl Handler {
     }
 
     fn take_buffer(&mut self, len: usize) -> Option<BufferId> {
-        let account = &self.arena.account;
+        let account = &self.arena.account();
         self.ring.take(len, |bytes| account.try_charge(bytes).is_ok())
     }
 
@@ -164,11 +163,11 @@ impl Handler {
             Access::Normal => page - page % CLUSTER..page - page % CLUSTER + CLUSTER,
             Access::Sequential => page..page + CLUSTER,
         };
-        let last = window.end.min(end).min(self.arena.pages.len());
+        let last = window.end.min(end).min(self.arena.pages().len());
         let after = (page + 1..last).take_while(|&p| self.join_source(p)).count() as u32;
         let before = (window.start..page).rev().take_while(|&p| self.join_source(p)).count() as u32;
         let joined = u64::from(after + before);
-        self.arena.counters.read_around.fetch_add(joined, Ordering::Relaxed);
+        self.arena.counters().add_read_around(joined);
         page - before..page + 1 + after
     }
 
@@ -184,12 +183,12 @@ impl Handler {
 
     /// Takes a neighbour into the read, if it is absent and there is plenty of room.
     pub(super) fn join(&mut self, page: u32) -> bool {
-        let account = self.arena.account.clone();
+        let account = self.arena.account().clone();
         if !account.has_plenty() {
             return false;
         }
         let ready = |page| self.arena.note_filled(page).is_ok();
-        match self.arena.pages.try_lock(page) {
+        match self.arena.pages().try_lock(page) {
             Some(Presence::Absent) if ready(page) && account.try_charge(PAGE_COST).is_ok() => true,
             Some(presence) => {
                 self.installer.unlock(page, presence);
@@ -220,7 +219,7 @@ impl Handler {
         bytes[n.min(len)..len].fill(0);
         match reading.slot {
             Some(_) if n < PAGE => Err(io::Error::other(format!("{n} bytes of it were read"))),
-            Some(slot) => self.arena.swap.check(slot, &bytes[..PAGE]),
+            Some(slot) => self.arena.swap().check(slot, &bytes[..PAGE]),
             None => Ok(()),
         }
     }
@@ -235,8 +234,8 @@ impl Handler {
     ) -> io::Result<()> {
         let Some(slot) = reading.slot.filter(|_| !reading.dropped) else { return Err(error) };
         raw::say(&format!("page {} of a mapping is read from swap again: {error}", reading.first));
-        self.arena.account.note(Happened::Pswpin);
-        self.arena.swap.read(slot, &mut self.ring.bytes(buffer)[..PAGE])
+        self.arena.account().note(Happened::Pswpin);
+        self.arena.swap().read(slot, &mut self.ring.bytes(buffer)[..PAGE])
     }
 
     fn install_all(&mut self, reading: &Reading, buffer: BufferId) {

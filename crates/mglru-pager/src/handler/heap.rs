@@ -5,17 +5,15 @@
 //! message was read, and this thread alone installs pages of a heap, so it is in order all the
 //! same.
 
-use std::sync::atomic::Ordering;
-
 use super::install::Installer;
 use super::{Handler, Touch};
 use crate::account::PAGE_COST;
-use crate::arena::{Backing, Event};
-use crate::children::Child;
+use crate::arena::{Arena, Backing, Event};
+use crate::children::{Child, Parent};
 use crate::pages::Presence;
 use crate::sys::PAGE;
 use crate::sys::heap::TABLE_SPAN;
-use crate::sys::uffd::{Span, Uffd, is_again};
+use crate::sys::uffd::{Span, Uffd};
 
 /// Pages under one page table.
 const TABLE: u32 = (TABLE_SPAN / PAGE) as u32;
@@ -29,36 +27,26 @@ impl Handler {
             self.installer.unlock(page, Presence::Staged);
             return self.installer.try_again(page, &error);
         }
-        arena.free_slot(arena.pages.set_slot(page, 0));
-        arena.pages.set_young(page);
-        arena.counters.rescued.fetch_add(1, Ordering::Relaxed);
+        arena.free_slot(arena.pages().set_slot(page, 0));
+        arena.pages().set_young(page);
+        arena.counters().add_rescued();
         arena.post(Event::Dirtied, page);
         self.installer.unlock(page, Presence::Dirty);
         self.installer.wake(page);
     }
 
-    /// Where the program may not store (its protection changed meanwhile), pages cannot be moved:
-    /// they are copied.
     fn give_back(&self, page: u32) -> std::io::Result<()> {
-        let staging = self.arena.staging.as_ref().expect("a heap has staging");
-        let (offset, to) = (self.arena.offset(page), self.arena.view.address(page));
-        let from = Span { start: staging.address(offset), len: PAGE as u64 };
-        match self.arena.uffd.take(to, from).1 {
-            Err(error) if !is_again(&error) => {
-                self.arena.uffd.copy(to, staging.page(offset), false)?;
-                staging.release(self.arena.span(page, 1))
-            }
-            done => done,
-        }
+        let staging = self.arena.staging().expect("a heap has staging");
+        staging.give_back(self.arena.view(), self.arena.uffd(), self.arena.offset(page))
     }
 
     /// A page that is known as mapped is missing: the program dropped it while it was being
     /// filled. It is zeros now, unless another fault has just been served.
     pub(super) fn fill_hole(&mut self, touch: Touch, presence: Presence) {
         let (arena, page) = (self.arena.clone(), touch.page);
-        match arena.uffd.copy(arena.view.address(page), &self.installer.zeros, false) {
+        match arena.uffd().copy(arena.view().address(page), &self.installer.zeros, false) {
             Ok(()) => {
-                arena.free_slot(arena.pages.set_slot(page, 0));
+                arena.free_slot(arena.pages().set_slot(page, 0));
                 arena.post(Event::Dirtied, page);
                 self.installer.unlock(page, Presence::Dirty);
             }
@@ -71,8 +59,8 @@ impl Handler {
 
     /// The program dropped or unmapped a range: it reads as zeros, if at all.
     pub(super) fn gone(&mut self, span: Span) {
-        let start = self.arena.view.address(0);
-        let end = start + self.arena.offset(self.arena.pages.len());
+        let start = self.arena.view().address(0);
+        let end = start + self.arena.offset(self.arena.pages().len());
         let (from, to) = (span.start.clamp(start, end), (span.start + span.len).clamp(start, end));
         if from < to {
             let (first, end) = (self.page_at(from), self.page_at(to - 1) + 1);
@@ -84,7 +72,7 @@ impl Handler {
         let arena = self.arena.clone();
         for table in arena.filled_tables(first).take_while(|&table| table < end) {
             for page in table.max(first)..(table + TABLE).min(end) {
-                if !arena.pages.is_blank(page) {
+                if !arena.pages().is_blank(page) {
                     self.drop_page(page);
                 }
             }
@@ -95,14 +83,14 @@ impl Handler {
         let arena = self.arena.clone();
         let Some(presence) = self.lock(page) else { return self.drop_reading(page) };
         if presence == Presence::Staged {
-            let staging = arena.staging.as_ref().expect("a heap has staging");
+            let staging = arena.staging().expect("a heap has staging");
             staging.release(arena.span(page, 1)).expect("staging can be given back");
         }
         if presence.is_resident() {
-            arena.account.uncharge(PAGE_COST);
+            arena.account().uncharge(PAGE_COST);
         }
-        arena.free_slot(arena.pages.set_slot(page, 0));
-        arena.pages.take_young(page);
+        arena.free_slot(arena.pages().set_slot(page, 0));
+        arena.pages().take_young(page);
         self.installer.unlock(page, Presence::Absent);
         arena.post(Event::Dropped, page);
     }
@@ -111,12 +99,12 @@ impl Handler {
     /// slots of swapped ones, and nothing of withheld ranges.
     pub(super) fn forked(&mut self, uffd: Uffd) {
         let arena = self.arena.clone();
-        let Backing::Heap(children) = &arena.backing else { unreachable!("only heaps fork") };
-        let mut child = Child::new(arena.clone(), uffd);
+        let Backing::Heap(children) = arena.backing() else { unreachable!("only heaps fork") };
+        let mut child = Child::new(parent(&arena), uffd);
         let withheld = children.withheld.now();
         for table in arena.filled_tables(0) {
-            for page in table..(table + TABLE).min(arena.pages.len()) {
-                let start = arena.view.address(page) as usize;
+            for page in table..(table + TABLE).min(arena.pages().len()) {
+                let start = arena.view().address(page) as usize;
                 if !withheld.meet(&(start..start + PAGE)) {
                     self.share(page, &mut child);
                 }
@@ -128,22 +116,23 @@ impl Handler {
     /// Under the page's lock: the policy may be about to note what it has just done.
     fn share(&mut self, page: u32, child: &mut Child) {
         let arena = self.arena.clone();
-        if arena.pages.is_blank(page) {
+        if arena.pages().is_blank(page) {
             return;
         }
         let Some(presence) = self.lock(page) else {
             // Being read: its slot has what it is, unless the program gave it up.
             if self.reading_of(page).is_some_and(|reading| !reading.is_dropped()) {
-                child.lend(page, arena.swap.share(arena.pages.slot(page)));
+                child.lend(page, arena.swap().share(arena.pages().slot(page)));
             }
             return;
         };
-        let slot = arena.pages.slot(page);
+        let slot = arena.pages().slot(page);
         if presence == Presence::Staged {
-            let staging = arena.staging.as_ref().expect("a heap has staging");
-            child.give(page, staging.page(arena.offset(page)));
+            let staging = arena.staging().expect("a heap has staging");
+            staging.read(arena.offset(page), &mut self.page);
+            child.give(page, &self.page);
         } else if presence == Presence::Absent && slot != 0 {
-            child.lend(page, arena.swap.share(slot));
+            child.lend(page, arena.swap().share(slot));
         }
         self.installer.unlock(page, presence);
     }
@@ -151,7 +140,7 @@ impl Handler {
     /// Locks a page; `None`: it is being read.
     fn lock(&mut self, page: u32) -> Option<Presence> {
         loop {
-            match self.arena.pages.try_lock(page) {
+            match self.arena.pages().try_lock(page) {
                 None if self.reading_of(page).is_some() => return None,
                 // The policy is at work on it, and never waits for this thread.
                 None => std::thread::yield_now(),
@@ -161,10 +150,18 @@ impl Handler {
     }
 }
 
+/// A heap as its children know it.
+fn parent(arena: &Arena) -> Parent {
+    // Staging is not inherited.
+    let absent = arena.staging().expect("a heap has staging").address(0);
+    let (start, nr_pages) = (arena.view().address(0), arena.pages().len());
+    Parent { start, nr_pages, absent, swap: arena.swap().clone() }
+}
+
 impl Installer {
     /// A page that was being read was given up meanwhile: it is zeros for who waits for it.
     pub(super) fn give_up_dropped(&mut self, page: u32) {
-        self.arena.free_slot(self.arena.pages.set_slot(page, 0));
+        self.arena.free_slot(self.arena.pages().set_slot(page, 0));
         self.give_up(page);
         self.wake(page);
     }

@@ -1,37 +1,38 @@
 //! The end of a fault: the page becomes resident, or writable, or poison; whoever waits goes on.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{Touch, Waiting, Why};
 use crate::account::PAGE_COST;
-use crate::arena::{Arena, Event};
+use crate::arena::{Event, ForHandler};
 use crate::pages::Presence;
 use crate::sys::direct::Buffer;
 use crate::sys::uffd::is_again;
-use crate::sys::{clock, raw};
+use crate::sys::{PAGE, clock, raw};
 
 /// Installs the pages of one arena.
 pub(super) struct Installer {
-    pub(super) arena: Arc<Arena>,
-    /// Which of its handlers this is.
-    pub(super) nth: usize,
+    pub(super) arena: ForHandler,
     pub(super) waiting: Waiting,
     pub(super) zeros: Buffer,
 }
 
 impl Installer {
+    pub(super) fn new(arena: ForHandler) -> io::Result<Self> {
+        let (waiting, zeros) = (Waiting::default(), Buffer::new(PAGE)?);
+        Ok(Self { arena, waiting, zeros })
+    }
+
     /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
     /// state is set, counted and told first, because a woken thread may ask at once for its
     /// store to be flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
-        self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
-        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        self.arena.counters().add_missing();
+        self.arena.counters().add_major();
         let protect = presence == Presence::Clean;
-        self.arena.pages.set(page, presence);
+        self.arena.pages().set(page, presence);
         self.arena.post(Event::Filled, page);
-        match self.arena.uffd.copy(self.arena.view.address(page), content, protect) {
+        match self.arena.uffd().copy(self.arena.view().address(page), content, protect) {
             Ok(()) => self.filled(page, presence),
             Err(error) => self.not_installed(page, &error),
         }
@@ -64,11 +65,11 @@ impl Installer {
     /// As [`Self::install`], for a page that never held anything.
     pub(super) fn install_zeros(&mut self, touch: Touch) {
         let (page, presence) = (touch.page, self.arena.brought(touch.write));
-        self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
-        self.arena.pages.set(page, presence);
+        self.arena.counters().add_missing();
+        self.arena.pages().set(page, presence);
         self.arena.post(Event::Filled, page);
-        match self.arena.uffd.copy(
-            self.arena.view.address(page),
+        match self.arena.uffd().copy(
+            self.arena.view().address(page),
             &self.zeros,
             presence == Presence::Clean,
         ) {
@@ -80,7 +81,7 @@ impl Installer {
     /// Makes a neighbour resident without mapping it, so that its first access is seen as one.
     /// Its marker keeps it protected.
     pub(super) fn install_unmapped(&mut self, page: u32, content: &[u8]) {
-        match self.arena.memory.fill(self.arena.offset(page), content) {
+        match self.arena.memory().fill(self.arena.offset(page), content) {
             Ok(()) => {
                 self.unlock(page, Presence::Clean);
                 self.arena.post(Event::Joined, page);
@@ -92,14 +93,14 @@ impl Installer {
     /// Frees the slot of a page that was swapped in to be written: swap no longer holds it.
     fn filled(&mut self, page: u32, presence: Presence) {
         if presence == Presence::Dirty && self.arena.is_anon() {
-            self.arena.free_slot(self.arena.pages.set_slot(page, 0));
+            self.arena.free_slot(self.arena.pages().set_slot(page, 0));
         }
         self.unlock(page, presence);
     }
 
     /// The locked, charged page stays absent after all.
     pub(super) fn give_up(&mut self, page: u32) {
-        self.arena.account.uncharge(PAGE_COST);
+        self.arena.account().uncharge(PAGE_COST);
         self.unlock(page, Presence::Absent);
     }
 
@@ -107,17 +108,17 @@ impl Installer {
     /// is dirty before the store can happen.
     pub(super) fn allow_store(&mut self, page: u32, was: Presence) {
         let arena = self.arena.clone();
-        arena.pages.set(page, Presence::Dirty);
-        if let Err(error) = arena.uffd.unprotect(arena.view.pages(page, 1)) {
+        arena.pages().set(page, Presence::Dirty);
+        if let Err(error) = arena.uffd().unprotect(arena.view().pages(page, 1)) {
             assert!(arena.is_heap(), "an arena's page: {error}");
             self.unlock(page, was);
             return self.try_again(page, &error);
         }
         if was == Presence::Clean && arena.is_anon() {
-            arena.free_slot(arena.pages.set_slot(page, 0));
+            arena.free_slot(arena.pages().set_slot(page, 0));
         }
         if was == Presence::Clean {
-            arena.counters.protect.fetch_add(1, Ordering::Relaxed);
+            arena.counters().add_protect();
             arena.post(Event::Dirtied, page);
         }
         self.unlock(page, Presence::Dirty);
@@ -125,22 +126,21 @@ impl Installer {
 
     /// Lets go of a page, for which this handler or another may wait.
     pub(super) fn unlock(&mut self, page: u32, presence: Presence) {
-        if self.arena.pages.unlock(page, presence) {
+        if self.arena.pages().unlock(page, presence) {
             self.waiting.set_due();
-            let others = self.arena.bells.iter().enumerate().filter(|&(nth, _)| nth != self.nth);
-            others.for_each(|(_, bell)| bell.wake.ring());
+            self.arena.ring_others();
         }
     }
 
     pub(super) fn wake(&self, page: u32) {
-        let woken = self.arena.uffd.wake(self.arena.view.pages(page, 1));
+        let woken = self.arena.uffd().wake(self.arena.view().pages(page, 1));
         // Nobody waits for a page that the program unmapped meanwhile.
         assert!(woken.is_ok() || self.arena.is_heap(), "an arena's page");
     }
 
     /// There is no room for the page and there will be none: access is SIGBUS.
     pub(super) fn refuse(&mut self, touch: Touch) {
-        let Some(presence) = self.arena.pages.lock_or_wait(touch.page) else {
+        let Some(presence) = self.arena.pages().lock_or_wait(touch.page) else {
             return self.waiting.add(touch, Why::Lock);
         };
         let absent = presence == Presence::Absent;
@@ -151,7 +151,7 @@ impl Installer {
 
     /// Gives up on loading the locked, charged page.
     pub(super) fn failed(&mut self, page: u32, error: &io::Error) {
-        self.arena.account.uncharge(PAGE_COST);
+        self.arena.account().uncharge(PAGE_COST);
         self.lose(page, error);
     }
 
@@ -168,7 +168,7 @@ impl Installer {
     /// Makes access to the locked, absent page fail. Where the kernel cannot do that, the process
     /// is told and stopped: zeros in place of data would be a lie.
     fn poison(&self, page: u32) -> Presence {
-        if let Err(error) = self.arena.uffd.poison(self.arena.view.pages(page, 1)) {
+        if let Err(error) = self.arena.uffd().poison(self.arena.view().pages(page, 1)) {
             if self.arena.is_heap() {
                 // It changes, or was unmapped: whoever comes back meets the same error.
                 return Presence::Absent;

@@ -18,14 +18,14 @@ impl Handler {
     /// A fault is over.
     pub(super) fn served(&self, kind: Kind, touch: Touch) {
         let took = clock::monotonic().saturating_sub(touch.since);
-        self.arena.account.faults.note(kind, took);
+        self.arena.account().faults.note(kind, took);
     }
 
     /// Begins a stall for a page that is brought back now, if its absence is one.
     pub(super) fn stall_here(&self, page: u32) -> Stall {
         let missed = self.arena.is_missed(page);
         if missed {
-            self.arena.account.shift_stalls(1);
+            self.arena.account().shift_stalls(1);
         }
         Stall(missed)
     }
@@ -33,7 +33,7 @@ impl Handler {
     /// Ends it.
     pub(super) fn end_stall(&self, stall: Stall) {
         if stall.0 {
-            self.arena.account.shift_stalls(-1);
+            self.arena.account().shift_stalls(-1);
         }
     }
 
@@ -46,7 +46,7 @@ impl Handler {
 
     pub(super) fn set_stalled(&mut self, stalled: u32) {
         if stalled != self.stalled {
-            self.arena.account.shift_stalls(stalled as i32 - self.stalled as i32);
+            self.arena.account().shift_stalls(stalled as i32 - self.stalled as i32);
             self.stalled = stalled;
         }
     }

@@ -27,7 +27,7 @@ impl Handler {
         let reading = self.reading.iter().flatten().map(|reading| (reading.touch(), None));
         if let Some((touch, why)) = stuck(now, self.told, waiting.chain(reading)) {
             self.told = touch.since;
-            self.arena.account.note(Happened::Stuck);
+            self.arena.account().note(Happened::Stuck);
             self.tell(touch, why, now);
         }
     }
@@ -38,16 +38,16 @@ impl Handler {
         raw::say(&format!(
             "stuck: a fault of group {} waits for {waits} since {} s, one of {}: arena {}, page \
              {} ({:?}, slot {}), store: {}; {} of {} bytes in use; {}",
-            arena.account.path,
+            arena.account().path,
             now.saturating_sub(touch.since) / 1_000_000_000,
             self.under_way(),
-            arena.id,
+            arena.id(),
             touch.page,
-            arena.pages.presence(touch.page),
-            arena.pages.slot(touch.page),
+            arena.pages().presence(touch.page),
+            arena.pages().slot(touch.page),
             touch.write,
-            arena.account.usage(),
-            arena.account.get(crate::account::Setting::Max),
+            arena.account().usage(),
+            arena.account().get(crate::account::Setting::Max),
             tasks::own_doing(),
         ));
     }

@@ -11,14 +11,35 @@ use super::entries::Entries;
 use super::evict::unlock;
 use super::world::Attached;
 use crate::account::{Account, PAGE_COST};
-use crate::arena::{Arena, Wanted};
+use crate::arena::{Arena, Ends, ForHandler, ForOwner, Plan};
+use crate::engine::Engine;
 use crate::error::PagerError;
-use crate::handler;
 use crate::pages::Presence;
-use crate::swap::Swap;
+use crate::swap::PaidSwap;
 
 /// Pages evicted at once on request.
 const PAGE_OUT: usize = 64;
+
+/// An arena that is asked for.
+#[derive(Clone)]
+pub struct Wanted {
+    /// What it is.
+    pub plan: Plan,
+    /// The engine that serves its faults.
+    pub engine: Arc<dyn Engine>,
+    /// Handlers that it needs.
+    pub nr_handlers: usize,
+    /// Bytes that these take from the start.
+    pub buffers: u64,
+}
+
+/// An arena that the policy knows, for who serves its faults.
+pub struct Served {
+    /// Its owner's end.
+    pub owner: ForOwner,
+    /// The ends of its handlers.
+    pub handlers: Vec<ForHandler>,
+}
 
 fn check_there(account: &Account) -> Result<(), PagerError> {
     let gone = || PagerError::NoGroup(account.path.clone());
@@ -65,7 +86,7 @@ impl Policy {
     pub(crate) fn remove_group(&mut self, memcg: MemcgId) -> Result<(), PagerError> {
         self.learn();
         let account = self.account(memcg).clone();
-        let mapped = self.world.live().any(|a| Arc::ptr_eq(&a.arena.account, &account));
+        let mapped = self.world.live().any(|a| Arc::ptr_eq(a.arena.account(), &account));
         let busy = mapped || account.parent().is_none() || !self.children(memcg).is_empty();
         if busy || account.is_removed() {
             return Err(PagerError::Busy(account.path.clone()));
@@ -81,35 +102,25 @@ impl Policy {
     ///
     /// # Errors
     /// The group has no room for its tables, or the kernel refuses.
-    pub(crate) fn attach(
-        &mut self,
-        wanted: Wanted,
-        memcg: MemcgId,
-    ) -> Result<Arc<Arena>, PagerError> {
-        let nr_pages = wanted.nr_pages;
-        let (account, swap) = (self.account(memcg).clone(), self.swap().clone());
+    pub(crate) fn attach(&mut self, wanted: Wanted, memcg: MemcgId) -> Result<Served, PagerError> {
+        let Wanted { plan, engine, nr_handlers, buffers } = wanted;
+        let nr_pages = plan.nr_pages;
+        let account = self.account(memcg).clone();
         check_there(&account)?;
         let id = self.world.arenas.len() as u32;
-        let policy = self.shared.wake.clone();
-        let arena = Arc::new(Arena::new(id, wanted, account.clone(), swap, policy)?);
-        let overhead = arena.table_bytes() + handler::buffer_bytes(&arena);
+        let swap = PaidSwap::new(self.world.swap.clone(), account.clone());
+        let opened = (engine.open()?, nr_handlers);
+        let Ends { policy, handlers, owner } =
+            Arena::create(id, plan, opened, swap, self.shared.wake.clone())?;
+        let overhead = policy.table_bytes() + buffers;
         account.try_charge(overhead).map_err(|full| PagerError::NoRoom(full.path.clone()))?;
         let entries = Entries::new(nr_pages).inspect_err(|_| account.uncharge(overhead))?;
         let mm = self.lru.add_mm(memcg);
         debug_assert_eq!(mm.index(), self.world.mms.len());
         self.world.mms.push(id);
-        self.world.arenas.push(Some(Attached {
-            arena: arena.clone(),
-            entries,
-            mm,
-            pins: BTreeMap::new(),
-            overhead,
-        }));
-        Ok(arena)
-    }
-
-    fn swap(&self) -> &Arc<Swap> {
-        &self.world.swap
+        let (arena, pins) = (policy, BTreeMap::new());
+        self.world.arenas.push(Some(Attached { arena, entries, mm, pins, overhead }));
+        Ok(Served { owner, handlers })
     }
 
     /// Takes an arena away, whose handler has ended. What was dirty and not flushed is lost.
@@ -117,11 +128,11 @@ impl Policy {
         self.wait_for_writes(id);
         let arena = self.world.attached(id).arena.clone();
         self.learn();
-        arena.filled_pages(0..arena.pages.len()).for_each(|page| self.forget(&arena, page));
+        arena.filled_pages(0..arena.pages().len()).for_each(|page| self.forget(&arena, page));
         let attached = self.world.arenas[id as usize].take().expect("it is attached");
         self.lru.remove_mm(attached.mm);
-        arena.account.uncharge(attached.overhead);
-        arena.uncharge_tables();
+        arena.account().uncharge(attached.overhead);
+        attached.arena.uncharge_tables();
         self.world.met_dirty.retain(|&(met, _)| met != id);
         self.flushes.retain(|flush| !flush.is_of(id));
     }
@@ -135,12 +146,12 @@ impl Policy {
 
     /// Drops the folio, the charge and the slot of a page nobody can touch any more.
     fn forget(&mut self, arena: &Arena, page: u32) {
-        self.drop_folio(arena.id, page);
-        if arena.pages.presence(page).is_resident() {
-            arena.account.uncharge(PAGE_COST);
+        self.drop_folio(arena.id(), page);
+        if arena.pages().presence(page).is_resident() {
+            arena.account().uncharge(PAGE_COST);
         }
-        if arena.pages.slot(page) != 0 {
-            arena.free_slot(arena.pages.set_slot(page, 0));
+        if arena.pages().slot(page) != 0 {
+            arena.free_slot(arena.pages().set_slot(page, 0));
         }
     }
 
@@ -149,10 +160,8 @@ impl Policy {
             self.lru.remove(folio);
             self.lru.free_folio(folio);
         }
-        let attached = self.world.attached_mut(id);
-        attached.entries.clear(page);
-        let arena = attached.arena.clone();
-        self.world.note_back(&arena, page, false);
+        self.world.attached_mut(id).entries.clear(page);
+        self.world.note_back(id, page, false);
     }
 
     /// Drops the content of a range: it reads as what its store holds, or as zeros.
@@ -175,13 +184,13 @@ impl Policy {
         page: u32,
         presence: Presence,
     ) -> Result<(), PagerError> {
-        let view = arena.view.pages(page, 1);
+        let view = arena.view().pages(page, 1);
         if presence == Presence::Poisoned {
-            arena.view.zap(view)?;
+            arena.view().zap(page)?;
         }
         if !matches!(presence, Presence::Absent | Presence::Gone) {
-            arena.uffd.protect(view)?;
-            arena.memory.release(arena.span(page, 1))?;
+            arena.uffd().protect(view)?;
+            arena.memory().release(arena.span(page, 1))?;
         }
         self.forget(arena, page);
         let after = if presence == Presence::Gone { presence } else { Presence::Absent };
@@ -202,11 +211,11 @@ impl Policy {
             arena.note_filled(first)?;
             arena.note_filled(last)?;
         }
-        arena.view.cut(arena.offset(first) as usize..arena.offset(first + nr_pages) as usize);
+        arena.view().cut(arena.offset(first) as usize..arena.offset(first + nr_pages) as usize);
         for page in first..first + nr_pages {
             let presence = lock(&arena, page);
             if presence.is_resident() {
-                arena.memory.release(arena.span(page, 1))?;
+                arena.memory().release(arena.span(page, 1))?;
             }
             self.forget(&arena, page);
             unlock(&arena, page, Presence::Gone);
@@ -237,7 +246,7 @@ impl Policy {
 
     fn set_pinned(&mut self, id: u32, page: u32, pinned: bool) {
         let attached = self.world.attached(id);
-        let changed = attached.arena.pages.set_pinned(page, pinned);
+        let changed = attached.arena.pages().set_pinned(page, pinned);
         if let (true, Some(folio)) = (changed, attached.entries.folio(page)) {
             self.lru.set_mlocked(folio, pinned);
         }
@@ -301,7 +310,7 @@ impl Policy {
 /// Waits for a page: its fault is being served, at most one read long.
 pub(super) fn lock(arena: &Arena, page: u32) -> Presence {
     loop {
-        match arena.pages.try_lock(page) {
+        match arena.pages().try_lock(page) {
             Some(presence) => return presence,
             None => std::thread::yield_now(),
         }

@@ -55,11 +55,11 @@ impl Policy {
         if presence != Presence::Dirty || within.len() == PAGE {
             return self.discard_locked(arena, page, presence);
         }
-        let Backing::Store(store) = &arena.backing else { unreachable!("only stores change") };
+        let Backing::Store(store) = arena.backing() else { unreachable!("only stores change") };
         let (offset, buffer) = (arena.offset(page), &mut self.world.page);
         let read = store.read_at(offset, buffer);
         let (at, new) = (offset + within.start as u64, &buffer[within]);
-        let done = read.and_then(|()| arena.memory.fill(at, new));
+        let done = read.and_then(|()| arena.memory().fill(at, new));
         unlock(arena, page, presence);
         Ok(done?)
     }

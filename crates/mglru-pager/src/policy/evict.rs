@@ -94,10 +94,10 @@ impl World {
         swaps: bool,
     ) -> Result<Presence, Outcome> {
         let arena = self.attached(id).arena.clone();
-        let Some(presence) = arena.pages.try_lock(page) else { return Err(Outcome::Busy) };
+        let Some(presence) = arena.pages().try_lock(page) else { return Err(Outcome::Busy) };
         let unsaved = presence == Presence::Dirty || arena.is_unsaved(page, presence);
         let dirty_file = presence == Presence::Dirty && !arena.is_anon();
-        let refused = if arena.pages.is_pinned(page) {
+        let refused = if arena.pages().is_pinned(page) {
             Outcome::Pinned
         } else if self.second_chance && self.take_accessed(id, page) {
             Outcome::Busy
@@ -107,7 +107,7 @@ impl World {
         } else if unsaved && !(may_write && swaps) || !presence.is_resident() {
             // A private copy's first-store event may still be queued.
             Outcome::Busy
-        } else if !unsaved && self.swap.is_being_written(arena.pages.slot(page)) {
+        } else if !unsaved && self.swap.is_being_written(arena.pages().slot(page)) {
             // A heap page staged twice: the write of the first time may end only now.
             Outcome::Busy
         } else {
@@ -123,7 +123,7 @@ impl World {
         let dirty = |v: &&Victim| v.presence == Presence::Dirty && !self.is_heap(v);
         for run in runs(victims.iter().filter(dirty)) {
             let arena = &self.attached(run.arena).arena;
-            arena.uffd.protect(arena.view.pages(run.first, run.n)).expect("an arena's pages");
+            arena.uffd().protect(arena.view().pages(run.first, run.n)).expect("an arena's pages");
         }
     }
 
@@ -152,7 +152,7 @@ impl World {
             return;
         }
         let offset = arena.offset(victim.page);
-        if arena.memory.read(offset, &mut self.page).is_err() {
+        if arena.memory().read(offset, &mut self.page).is_err() {
             victim.outcome = Outcome::Busy;
             return;
         }
@@ -161,11 +161,11 @@ impl World {
 
     /// Finds the page in the buffer a place in swap.
     fn swap_out(&mut self, arena: &Arena, page: u32) -> Outcome {
-        if !arena.account.try_charge_swap() {
-            arena.account.note(Happened::SwapFail);
+        if !arena.account().try_charge_swap() {
+            arena.account().note(Happened::SwapFail);
             return Outcome::NoSwapSlot;
         }
-        let payer = arena.account.memcg;
+        let payer = arena.account().memcg;
         let stored = match arena.is_copy() {
             // Without a slot it would be what its store holds.
             true => self.swap.keep(&self.page, payer, &mut self.scratch),
@@ -173,20 +173,20 @@ impl World {
         };
         match stored {
             Stored::Zeros => {
-                arena.account.note(Happened::SwpoutZero);
-                arena.account.uncharge_swap();
+                arena.account().note(Happened::SwpoutZero);
+                arena.account().uncharge_swap();
                 Outcome::Ready { wrote: true }
             }
             Stored::Pooled(slot, bytes) => {
-                arena.account.note(Happened::Zswpout);
-                arena.account.charge_anyway(bytes);
-                arena.pages.set_slot(page, slot);
+                arena.account().note(Happened::Zswpout);
+                arena.account().charge_anyway(bytes);
+                arena.pages().set_slot(page, slot);
                 Outcome::Ready { wrote: true }
             }
             Stored::ToWrite(slot) => self.write_to_swap(arena, page, slot),
             Stored::Full => {
-                arena.account.uncharge_swap();
-                arena.account.note(Happened::SwapFail);
+                arena.account().uncharge_swap();
+                arena.account().note(Happened::SwapFail);
                 Outcome::NoSwapSlot
             }
         }
@@ -198,14 +198,14 @@ impl World {
         if self.writer.is_late() {
             return self.write_by_hand(arena, page, slot);
         }
-        if self.writer.write_swap(file, (arena.id, page, slot), offset, &self.page) {
-            arena.account.note(Happened::Pswpout);
-            arena.pages.set_slot(page, slot);
+        if self.writer.write_swap(file, (arena.id(), page, slot), offset, &self.page) {
+            arena.account().note(Happened::Pswpout);
+            arena.pages().set_slot(page, slot);
             return Outcome::WriteQueued;
         }
         self.swap.written(slot);
         self.swap.free(slot);
-        arena.account.uncharge_swap();
+        arena.account().uncharge_swap();
         Outcome::Busy
     }
 
@@ -217,13 +217,13 @@ impl World {
         self.swap.written(slot);
         if let Err(error) = wrote {
             self.swap.note_error(&error);
-            arena.note_error(&error);
+            self.attached(arena.id()).arena.note_error(&error);
             self.swap.free(slot);
-            arena.account.uncharge_swap();
+            arena.account().uncharge_swap();
             return Outcome::Busy;
         }
-        arena.account.note(Happened::Pswpout);
-        arena.pages.set_slot(page, slot);
+        arena.account().note(Happened::Pswpout);
+        arena.pages().set_slot(page, slot);
         Outcome::Ready { wrote: true }
     }
 
@@ -232,7 +232,7 @@ impl World {
         let ready = |v: &&Victim| matches!(v.outcome, Outcome::Ready { .. });
         for run in runs(victims.iter().filter(ready)) {
             let arena = &self.attached(run.arena).arena;
-            arena.memory.release(arena.span(run.first, run.n)).expect("an arena's pages");
+            arena.memory().release(arena.span(run.first, run.n)).expect("an arena's pages");
         }
     }
 
@@ -242,7 +242,7 @@ impl World {
         let arena = &self.attached(victim.arena).arena;
         let after = match victim.outcome {
             Outcome::Ready { .. } => {
-                arena.account.uncharge(PAGE_COST);
+                arena.account().uncharge(PAGE_COST);
                 folio.mapcount = 0;
                 Presence::Absent
             }
@@ -263,7 +263,7 @@ impl World {
 
 /// Unlocks a page and lets a fault that waits for it go on.
 pub(super) fn unlock(arena: &Arena, page: u32, presence: Presence) {
-    if arena.pages.unlock(page, presence) {
+    if arena.pages().unlock(page, presence) {
         arena.ring_handlers();
     }
 }

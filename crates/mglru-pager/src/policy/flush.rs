@@ -122,7 +122,7 @@ impl Policy {
         }
         self.next_sweep = now + EXPIRY.as_nanos() as u64;
         let stores = self.world.live().filter(|attached| !attached.arena.is_anon());
-        let ranges: Vec<_> = stores.map(|a| (a.arena.id, a.arena.pages.len())).collect();
+        let ranges: Vec<_> = stores.map(|a| (a.arena.id(), a.arena.pages().len())).collect();
         for (arena, nr_pages) in ranges {
             self.request_flush(arena, 0, nr_pages, None);
         }

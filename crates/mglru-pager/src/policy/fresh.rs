@@ -45,10 +45,10 @@ impl Policy {
         let Some(attached) = self.world.arenas[id as usize].as_ref() else { return };
         let arena = attached.arena.clone();
         let Some(folio) = attached.entries.folio(page) else { return };
-        if arena.pages.is_pinned(page) {
+        if arena.pages().is_pinned(page) {
             return;
         }
-        self.world.taken.add(&arena, [arena.view.pages(page, 1)]);
+        self.world.taken.add(&arena, [arena.view().pages(page, 1)]);
         // The fault already counted as a use where the mapping has recency.
         let counted = self.lru.folios()[folio].flags.has(Bit::REFERENCED);
         if arena.access() == Access::Random && !counted {

@@ -25,7 +25,7 @@ impl World {
     ) {
         let Some(attached) = self.arenas[id as usize].as_ref() else { return };
         let first = (at.0 / PAGE as u64) as u32;
-        let run = first..attached.arena.pages.len().min(first + TABLE);
+        let run = first..attached.arena.pages().len().min(first + TABLE);
         let resident = |page: &u32| attached.entries.folio(*page).is_some();
         out.entries = run.clone().filter(resident).count() as u32;
         if out.entries == 0 {
@@ -33,7 +33,7 @@ impl World {
         }
         let young = &mut out.young;
         let Some(category) = category(&attached.arena) else {
-            let used = run.filter(|&page| attached.arena.pages.take_young(page));
+            let used = run.filter(|&page| attached.arena.pages().take_young(page));
             used.for_each(|page| _ = push_young(attached, page, lruvec, folios, young));
             return;
         };
@@ -55,12 +55,12 @@ impl World {
         let [id, page] = folios[folio].owner;
         let attached = self.attached(id);
         let Some(category) = category(&attached.arena) else {
-            out.referenced = u32::from(attached.arena.pages.take_young(page));
+            out.referenced = u32::from(attached.arena.pages().take_young(page));
             return;
         };
-        let run = window_around(page, window.entries, attached.arena.pages.len());
+        let run = window_around(page, window.entries, attached.arena.pages().len());
         // The thread whose page was rescued may not have run since.
-        let rescued = attached.arena.pages.take_young(page);
+        let rescued = attached.arena.pages().take_young(page);
         if !rescued && !self.is_used(attached, category, page) {
             return;
         }
@@ -90,14 +90,14 @@ impl World {
         let used = self.is_used(attached, category, page);
         if used {
             let mut taken = Taken::default();
-            taken.add(&attached.arena, [attached.arena.view.pages(page, 1)]);
+            taken.add(&attached.arena, [attached.arena.view().pages(page, 1)]);
             taken.clear();
         }
         used
     }
 
     fn is_used(&self, attached: &Attached, category: Category, page: u32) -> bool {
-        let span = attached.arena.view.pages(page, 1);
+        let span = attached.arena.view().pages(page, 1);
         let mut used = false;
         let scan = self.pagemap.find(category, span.start..span.end(), |_| used = true);
         scan.is_ok() && used && self.taken.near(&(span.start..span.end())).is_empty()
@@ -112,7 +112,7 @@ impl World {
         run: Range<u32>,
         mut found: impl FnMut(u32) -> bool,
     ) -> Option<Used> {
-        let view = &attached.arena.view;
+        let view = &attached.arena.view();
         let page_of = |address: u64| ((address - view.address(0)) / PAGE as u64) as u32;
         // Closed parts of a heap lie between; the kernel would clear nothing in such a range.
         let exact = view.is_cut() || category == Category::Accessed;
@@ -122,7 +122,8 @@ impl World {
         let is_new = |page: u32| !taken.iter().any(|taken| holds(taken, view.address(page)));
         let scan = self.pagemap.find(category, addresses, |span| {
             let pages = page_of(span.start)..page_of(span.end);
-            let pages = pages.filter(|&page| attached.arena.pages.presence(page) != Presence::Gone);
+            let pages =
+                pages.filter(|&page| attached.arena.pages().presence(page) != Presence::Gone);
             let pages = pages.filter(|&page| is_new(page)).inspect(|_| n += 1);
             pages.for_each(|page| if found(page) { runs.take(page) } else { runs.spare() });
         });

@@ -173,8 +173,7 @@ impl Policy {
 
     fn is_starved(&self, account: &Account) -> bool {
         self.world.live().any(|attached| {
-            attached.arena.starved.load(Ordering::Acquire)
-                && attached.arena.account.is_within(account)
+            attached.arena.waits_for_room() && attached.arena.account().is_within(account)
         })
     }
 
@@ -196,7 +195,7 @@ impl Policy {
 
     fn is_waited_for(&self) -> bool {
         let asked = |job: &Job| !matches!(job.purpose, Purpose::Background) || job.is_over_limit();
-        let starved = |attached: &Attached| attached.arena.starved.load(Ordering::Acquire);
+        let starved = |attached: &Attached| attached.arena.waits_for_room();
         self.jobs.iter().any(asked)
             || !self.flushes.is_empty()
             || self.shared.is_called()
@@ -243,7 +242,7 @@ impl Policy {
 
     /// Pages of a group that are written, or will be, so that they can be evicted.
     fn pages_leaving(&self, account: &Account) -> u64 {
-        let within = |id: u32| self.world.attached(id).arena.account.is_within(account);
+        let within = |id: u32| self.world.attached(id).arena.account().is_within(account);
         let met = self.world.met_dirty.iter().filter(|(id, _)| within(*id)).count() as u64;
         let leaving = self.world.writer.leaving().filter(|(id, _)| within(*id));
         met + leaving.map(|(_, n)| n).sum::<u64>()
@@ -251,7 +250,7 @@ impl Policy {
 
     /// So many pages of an arena can be evicted now.
     pub(super) fn note_written(&mut self, arena: &Arena, nr_pages: u32) {
-        let theirs = |job: &&mut Job| arena.account.is_within(&job.account);
+        let theirs = |job: &&mut Job| arena.account().is_within(&job.account);
         let jobs = self.jobs.iter_mut().filter(theirs);
         jobs.for_each(|job| job.written += u64::from(nr_pages));
     }
@@ -332,10 +331,8 @@ impl Policy {
         }
         for attached in self.world.live() {
             let arena = &attached.arena;
-            let below = arena.account.is_within(account);
-            if below && arena.starved.swap(false, Ordering::AcqRel) {
-                arena.bells.iter().for_each(|bell| bell.hopeless.store(true, Ordering::Release));
-                arena.ring_handlers();
+            if arena.account().is_within(account) {
+                arena.fail_waiting();
             }
         }
     }
@@ -344,12 +341,9 @@ impl Policy {
     pub(super) fn feed_starved(&mut self) {
         for attached in self.world.live() {
             let arena = &attached.arena;
-            if !arena.starved.load(Ordering::Acquire) {
-                continue;
-            }
-            if arena.account.ancestry().all(|a| a.room() >= PAGE_COST) {
-                arena.starved.store(false, Ordering::Release);
-                arena.ring_handlers();
+            let has_room = || arena.account().ancestry().all(|a| a.room() >= PAGE_COST);
+            if arena.waits_for_room() && has_room() {
+                arena.retry_waiting();
             }
         }
     }

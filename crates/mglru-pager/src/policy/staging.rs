@@ -23,12 +23,12 @@ const BATCH: usize = 64;
 impl World {
     /// Takes a run of mapped pages from the program; what became of each is its outcome.
     pub(super) fn stage(&mut self, arena: &Arena, run: &mut [Victim]) {
-        let staging = arena.staging.as_ref().expect("a heap has staging");
+        let staging = arena.staging().expect("a heap has staging");
         let mut shared = Vec::new();
         let mut at = 0;
         while at < run.len() {
             let span = arena.span(run[at].page, (run.len() - at) as u32);
-            let (bytes, end) = staging.take(arena.view.address(0), span);
+            let (bytes, end) = staging.take(arena.view(), span);
             let mut taken = (bytes / crate::sys::PAGE as u64) as usize;
             let end = end.or_else(|why| take_unwritable(arena, run[at + taken].page, why));
             // A page of these was not moved with the others, but alone.
@@ -38,26 +38,26 @@ impl World {
                     victim.presence = Presence::Staged;
                 } else {
                     victim.outcome = Outcome::WriteQueued;
-                    self.staged.push_back((arena.id, victim.page));
+                    self.staged.push_back((arena.id(), victim.page));
                 }
             }
             at += taken;
             if let Err(error) = end {
                 run[at].outcome = refusal(&error);
                 if run[at].outcome == Outcome::Busy {
-                    shared.push(arena.view.address(run[at].page));
+                    shared.push(arena.view().address(run[at].page));
                 }
                 at += 1;
             }
         }
-        if let (Backing::Heap(children), false) = (&arena.backing, shared.is_empty()) {
+        if let (Backing::Heap(children), false) = (arena.backing(), shared.is_empty()) {
             children.unshare(shared);
         }
     }
 
     /// Pages are on their way to where they can be taken.
     pub(super) fn is_unsharing(&self) -> bool {
-        self.live().any(|attached| match &attached.arena.backing {
+        self.live().any(|attached| match attached.arena.backing() {
             Backing::Heap(children) => children.is_unsharing(),
             _ => false,
         })
@@ -66,9 +66,9 @@ impl World {
 
 /// Takes a page that is refused because it may not be stored to.
 fn take_unwritable(arena: &Arena, page: u32, why: std::io::Error) -> std::io::Result<()> {
-    match (why.raw_os_error(), &arena.staging) {
+    match (why.raw_os_error(), arena.staging()) {
         (Some(libc::EINVAL), Some(staging)) => {
-            staging.take_unwritable(arena.view.address(0), arena.offset(page))
+            staging.take_unwritable(arena.view(), arena.offset(page))
         }
         _ => Err(why),
     }
@@ -112,7 +112,7 @@ impl Policy {
     fn let_one_go(&mut self, id: u32, page: u32) {
         let Some(attached) = self.world.arenas[id as usize].as_ref() else { return };
         let Some(folio) = attached.entries.folio(page) else { return };
-        let presence = attached.arena.pages.presence(page);
+        let presence = attached.arena.pages().presence(page);
         if !self.lru.folios()[folio].flags.has(Bit::WRITEBACK) {
             return;
         }
@@ -125,7 +125,7 @@ impl Policy {
     /// The program gave a page up; it may have touched it again since.
     pub(super) fn dropped(&mut self, id: u32, page: u32) {
         let attached = self.world.attached(id);
-        if attached.arena.pages.presence(page).is_resident() {
+        if attached.arena.pages().presence(page).is_resident() {
             return;
         }
         if let Some(folio) = attached.entries.folio(page) {

@@ -43,10 +43,14 @@ impl Taken {
     /// Clears the bits that were taken. Heap pages that the program unmapped meanwhile, or while it
     /// forks, keep their bit and count as used once more.
     pub(super) fn clear(&mut self) {
-        zap_all(&self.zaps).expect("arenas' pages");
+        // SAFETY: the runs are of arenas' views, and are cleared before calls are taken, of which
+        // one may cut a view or end an arena.
+        #[allow(unsafe_code)]
+        let zapped = unsafe { zap_all(&self.zaps) };
+        zapped.expect("arenas' pages");
         self.zaps.clear();
         for (arena, run) in self.kept.drain(..) {
-            let _ = arena.uffd.clear_accessed(run);
+            let _ = arena.uffd().clear_accessed(run);
         }
     }
 }

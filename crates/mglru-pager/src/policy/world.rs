@@ -22,7 +22,7 @@ use super::taken::Taken;
 use super::turn::Turn;
 use super::writeback::Writer;
 use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
-use crate::arena::{Access, Arena};
+use crate::arena::{Access, ForPolicy};
 use crate::swap::{Drain, Swap};
 use crate::sys::PAGE;
 use crate::sys::clock::Clock;
@@ -34,7 +34,7 @@ pub(super) const TABLE: u32 = 512;
 
 /// An arena as the policy sees it.
 pub(super) struct Attached {
-    pub(super) arena: Arc<Arena>,
+    pub(super) arena: ForPolicy,
     pub(super) entries: Entries,
     pub(super) mm: MmId,
     /// How often pages are pinned.
@@ -151,21 +151,23 @@ impl World {
 
     /// Numbers the eviction of a page, and says anew what counts as recent.
     fn note_evicted(&mut self, id: u32, page: u32) {
-        let arena = self.attached(id).arena.clone();
-        let distances = self.distances.of(arena.account.memcg);
+        let arena = &self.arenas[id as usize].as_ref().expect("a folio's arena is attached").arena;
+        let (account, distances) = (arena.account(), &mut self.distances);
+        let distances = distances.of(account.memcg);
         arena.set_evicted(page, distances.evict());
         if distances.is_new_epoch() {
-            let recent = distances.recent(arena.account.usage() / PAGE_COST);
-            arena.account.recent.store(recent, Ordering::Release);
+            let recent = distances.recent(account.usage() / PAGE_COST);
+            account.recent.store(recent, Ordering::Release);
         }
-        self.turn.note_evicted(arena.account.memcg);
+        self.turn.note_evicted(account.memcg);
     }
 
     /// A page is no longer away; `used`: because it was touched.
-    pub(super) fn note_back(&mut self, arena: &Arena, page: u32, used: bool) {
-        let number = arena.set_evicted(page, 0);
+    pub(super) fn note_back(&mut self, id: u32, page: u32, used: bool) {
+        let arena = &self.attached(id).arena;
+        let (number, memcg) = (arena.set_evicted(page, 0), arena.account().memcg);
         if number != 0 {
-            self.distances.of(arena.account.memcg).come_back(number, used);
+            self.distances.of(memcg).come_back(number, used);
         }
     }
 
@@ -226,7 +228,7 @@ impl Host for World {
     fn next_pmd(&mut self, mm: MmId, from: Va) -> Option<PmdView> {
         let id = *self.mms.get(mm.index())?;
         let attached = self.arenas[id as usize].as_ref()?;
-        let end = attached.arena.offset(attached.arena.pages.len());
+        let end = attached.arena.offset(attached.arena.pages().len());
         let table = u64::from(TABLE) * PAGE as u64;
         let from = (from.0 < end).then_some((from.0 / PAGE as u64) as u32)?;
         let at = attached.arena.offset(attached.arena.filled_tables(from).next()?);

@@ -200,7 +200,9 @@ impl World {
         lru: &mut mglru::Lru,
     ) -> Started {
         let arena = self.attached(id).arena.clone();
-        let Backing::Store(store) = &arena.backing else { unreachable!("only stores are flushed") };
+        let Backing::Store(store) = arena.backing() else {
+            unreachable!("only stores are flushed")
+        };
         let Some(queue) = store.queue().filter(|queue| first < queue.nr_pages) else {
             return self.write_now(&arena, first, lru);
         };
@@ -235,12 +237,12 @@ impl World {
         if n == 0 {
             return 0;
         }
-        arena.uffd.protect(arena.view.pages(first, n)).expect("an arena's pages");
+        arena.uffd().protect(arena.view().pages(first, n)).expect("an arena's pages");
         let bytes = &mut self.writer.ring.bytes(buffer)[..n as usize * PAGE];
-        arena.memory.read(arena.offset(first), bytes).expect("resident pages can be read");
+        arena.memory().read(arena.offset(first), bytes).expect("resident pages can be read");
         for page in first..first + n {
             unlock(arena, page, Presence::Clean);
-            let folio = self.attached(arena.id).entries.folio(page).expect("it has a folio");
+            let folio = self.attached(arena.id()).entries.folio(page).expect("it has a folio");
             lru.clean(folio);
             lru.start_writeback(folio);
         }
@@ -249,11 +251,11 @@ impl World {
 
     /// Locks a page if it is dirty and the policy may write it.
     fn lock_dirty(&self, arena: &Arena, page: u32, lru: &mglru::Lru) -> bool {
-        let Some(folio) = self.attached(arena.id).entries.folio(page) else { return false };
+        let Some(folio) = self.attached(arena.id()).entries.folio(page) else { return false };
         if lru.folios()[folio].flags.has(Bit::WRITEBACK) || self.is_held(arena, page) {
             return false;
         }
-        match arena.pages.try_lock(page) {
+        match arena.pages().try_lock(page) {
             Some(Presence::Dirty) => true,
             Some(presence) => {
                 unlock(arena, page, presence);
@@ -264,11 +266,11 @@ impl World {
     }
 
     fn is_held(&self, arena: &Arena, page: u32) -> bool {
-        self.held.iter().any(|(id, pages)| *id == arena.id && pages.contains(&page))
+        self.held.iter().any(|(id, pages)| *id == arena.id() && pages.contains(&page))
     }
 
     fn why_not(&self, arena: &Arena, page: u32, lru: &mglru::Lru) -> Started {
-        let folio = self.attached(arena.id).entries.folio(page);
+        let folio = self.attached(arena.id()).entries.folio(page);
         if folio.is_none() {
             // Its event may have been left with a handler that has no other reason to wake.
             arena.ring_handlers();
@@ -283,20 +285,22 @@ impl World {
         if !self.lock_dirty(arena, page, lru) {
             return self.why_not(arena, page, lru);
         }
-        let Backing::Store(store) = &arena.backing else { unreachable!("only stores are written") };
-        arena.uffd.protect(arena.view.pages(page, 1)).expect("an arena's page");
+        let Backing::Store(store) = arena.backing() else {
+            unreachable!("only stores are written")
+        };
+        arena.uffd().protect(arena.view().pages(page, 1)).expect("an arena's page");
         let offset = arena.offset(page);
-        let read = arena.memory.read(offset, &mut self.page);
+        let read = arena.memory().read(offset, &mut self.page);
         match read.and_then(|()| store.write_at(offset, &self.page)) {
             Ok(()) => {
                 unlock(arena, page, Presence::Clean);
-                let folio = self.attached(arena.id).entries.folio(page).expect("it has a folio");
+                let folio = self.attached(arena.id()).entries.folio(page).expect("it has a folio");
                 lru.clean(folio);
                 Started::Pages(1)
             }
             Err(error) => {
                 unlock(arena, page, Presence::Dirty);
-                arena.note_error(&error);
+                self.attached(arena.id()).arena.note_error(&error);
                 Started::Failed
             }
         }
@@ -327,11 +331,11 @@ impl Policy {
     fn write_ended(&mut self, writing: Writing, error: Option<io::Error>) {
         let arena = self.world.attached(writing.arena).arena.clone();
         if let Some(slot) = writing.slot {
-            arena.swap.written(slot);
-            error.iter().for_each(|error| arena.swap.note_error(error));
+            arena.swap().written(slot);
+            error.iter().for_each(|error| arena.swap().note_error(error));
         }
         if let Some(error) = &error {
-            arena.note_error(error);
+            self.world.attached(writing.arena).arena.note_error(error);
         }
         if writing.why == Why::Reclaim && error.is_none() {
             self.note_written(&arena, writing.nr_pages);
@@ -340,7 +344,7 @@ impl Policy {
             if error.is_some() {
                 self.write_failed(&arena, page, writing.slot);
             }
-            let folio = self.world.attached(arena.id).entries.folio(page);
+            let folio = self.world.attached(arena.id()).entries.folio(page);
             // A heap's page may have been dropped meanwhile, and be another.
             let written = |f: &mglru::FolioId| self.lru.folios()[*f].flags.has(Bit::WRITEBACK);
             if let Some(folio) = folio.filter(written) {
@@ -352,20 +356,20 @@ impl Policy {
     /// Makes the page in memory the only copy again.
     fn write_failed(&mut self, arena: &Arena, page: u32, slot: Option<Slot>) {
         let presence = loop {
-            match arena.pages.try_lock(page) {
+            match arena.pages().try_lock(page) {
                 Some(presence) => break presence,
                 // A fault is being served there: that takes microseconds.
                 None => std::hint::spin_loop(),
             }
         };
         let unwritten = matches!(presence, Presence::Clean | Presence::Staged);
-        if slot.is_some_and(|slot| unwritten && arena.pages.slot(page) == slot) {
-            arena.free_slot(arena.pages.set_slot(page, 0));
+        if slot.is_some_and(|slot| unwritten && arena.pages().slot(page) == slot) {
+            arena.free_slot(arena.pages().set_slot(page, 0));
         }
         let after = if presence == Presence::Clean { Presence::Dirty } else { presence };
         unlock(arena, page, after);
         if let (Presence::Dirty, Some(folio)) =
-            (after, self.world.attached(arena.id).entries.folio(page))
+            (after, self.world.attached(arena.id()).entries.folio(page))
         {
             self.lru.set_dirty(folio);
         }

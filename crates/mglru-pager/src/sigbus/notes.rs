@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::arena::{Arena, Event};
-use crate::pages::Slot;
+use crate::engine::Note;
 use crate::sys::signal;
 
 /// Notes that an arena has room for; a thread that finds none waits for the handler.
@@ -14,45 +14,34 @@ const NOTES: usize = 256;
 /// could be.
 const SOME: usize = 64;
 
-/// Work that is left to the handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// A fault of a page, by a store or not.
-    Touched(u32, bool),
-    /// Post what happened to a page.
-    Happened(Event, u32),
-    /// A slot of swap is free.
-    Free(Slot),
+/// A note as one word that is not 0.
+fn word(note: Note) -> u64 {
+    let (kind, value) = match note {
+        Note::Touched(page, write) => (1 + u64::from(write), page),
+        Note::Happened(Event::Filled, page) => (3, page),
+        Note::Happened(Event::Dirtied, page) => (4, page),
+        Note::Happened(Event::Dropped, page) => (5, page),
+        Note::Free(slot) => (6, slot),
+        Note::Happened(Event::Joined, page) => (7, page),
+        Note::Happened(Event::Used, page) => (8, page),
+    };
+    kind << 32 | u64::from(value)
 }
 
-impl Note {
-    fn word(self) -> u64 {
-        let (kind, value) = match self {
-            Self::Touched(page, write) => (1 + u64::from(write), page),
-            Self::Happened(Event::Filled, page) => (3, page),
-            Self::Happened(Event::Dirtied, page) => (4, page),
-            Self::Happened(Event::Dropped, page) => (5, page),
-            Self::Free(slot) => (6, slot),
-            Self::Happened(Event::Joined, page) => (7, page),
-            Self::Happened(Event::Used, page) => (8, page),
-        };
-        kind << 32 | u64::from(value)
-    }
-
-    fn of(word: u64) -> Option<Self> {
-        let value = word as u32;
-        Some(match word >> 32 {
-            1 => Self::Touched(value, false),
-            2 => Self::Touched(value, true),
-            3 => Self::Happened(Event::Filled, value),
-            4 => Self::Happened(Event::Dirtied, value),
-            5 => Self::Happened(Event::Dropped, value),
-            6 => Self::Free(value),
-            7 => Self::Happened(Event::Joined, value),
-            8 => Self::Happened(Event::Used, value),
-            _ => return None,
-        })
-    }
+/// The note of a word; `None`: there is none.
+fn note_of(word: u64) -> Option<Note> {
+    let value = word as u32;
+    Some(match word >> 32 {
+        1 => Note::Touched(value, false),
+        2 => Note::Touched(value, true),
+        3 => Note::Happened(Event::Filled, value),
+        4 => Note::Happened(Event::Dirtied, value),
+        5 => Note::Happened(Event::Dropped, value),
+        6 => Note::Free(value),
+        7 => Note::Happened(Event::Joined, value),
+        8 => Note::Happened(Event::Used, value),
+        _ => return None,
+    })
 }
 
 /// State of an arena whose faults are signalled.
@@ -87,7 +76,7 @@ impl Notes {
     /// Puts a note and tells where; `None`: there is no room. One note is enough for a fault that
     /// repeats before the note was read.
     fn put(&self, note: Note) -> Option<usize> {
-        let (own, repeats) = (note.word(), matches!(note, Note::Touched(..)));
+        let (own, repeats) = (word(note), matches!(note, Note::Touched(..)));
         self.words.iter().position(|word| {
             let free = word.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
             free.is_ok() || repeats && free == Err(own)
@@ -97,7 +86,7 @@ impl Notes {
     /// Takes what was left.
     pub fn take(&self) -> impl Iterator<Item = Note> + '_ {
         let full = self.words.iter().filter(|word| word.load(Ordering::Relaxed) != 0);
-        full.filter_map(|word| Note::of(word.swap(0, Ordering::AcqRel)))
+        full.filter_map(|word| note_of(word.swap(0, Ordering::AcqRel)))
     }
 
     /// Rounds so far.
@@ -132,9 +121,9 @@ mod tests {
             Note::Happened(Event::Joined, 10),
             Note::Free(1),
         ] {
-            assert_eq!(Note::of(note.word()), Some(note));
+            assert_eq!(note_of(word(note)), Some(note));
         }
-        assert_eq!(Note::of(0), None);
+        assert_eq!(note_of(0), None);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! One arena as the thread that faults sees it.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::notes::{Note, Notes};
+use super::notes::Notes;
 use crate::account::PAGE_COST;
 use crate::arena::{Arena, Event};
+use crate::engine::Note;
 use crate::pages::Presence;
 use crate::store::Store;
 use crate::sys::signal::Bus;
@@ -33,16 +33,16 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// Serves a signal. False: it is of no page here, or the page is lost.
     pub fn serve(self, bus: Bus) -> bool {
-        let offset = (bus.address as u64).wrapping_sub(self.arena.view.address(0));
+        let offset = (bus.address as u64).wrapping_sub(self.arena.view().address(0));
         let page = offset / PAGE as u64;
-        page < self.arena.pages.len().into() && self.bring(page as u32, bus.store)
+        page < self.arena.pages().len().into() && self.bring(page as u32, bus.store)
     }
 
     /// Makes a page present, and writable for a store, or leaves that to the handler and waits a
     /// while. False: it is lost.
     pub fn bring(self, page: u32, store: Option<bool>) -> bool {
         let since = clock::monotonic();
-        let Some(presence) = self.arena.pages.try_lock(page) else {
+        let Some(presence) = self.arena.pages().try_lock(page) else {
             idle::hurry();
             return self.left(page, store);
         };
@@ -58,12 +58,12 @@ impl Site<'_> {
             Presence::Dirty if stored => (self.allow_store(page), None),
             other => (other, None),
         };
-        if self.arena.pages.unlock(page, after) {
+        if self.arena.pages().unlock(page, after) {
             self.arena.ring_handlers();
         }
         if let (Some(event), Some(kind)) = (event, kind) {
             self.post(event, page);
-            self.arena.account.faults.note(kind, clock::monotonic().saturating_sub(since));
+            self.arena.account().faults.note(kind, clock::monotonic().saturating_sub(since));
         }
         if after == Presence::Absent { self.left(page, store) } else { after.is_resident() }
     }
@@ -71,7 +71,7 @@ impl Site<'_> {
     /// Fills the locked page; `None`: it cannot be done here.
     fn fill(self, page: u32, store: bool) -> Option<Presence> {
         self.arena.note_filled(page).ok()?;
-        if self.arena.account.try_charge(PAGE_COST).is_err() {
+        if self.arena.account().try_charge(PAGE_COST).is_err() {
             return None;
         }
         let filled = match self.arena.source(page) {
@@ -79,23 +79,23 @@ impl Site<'_> {
             None => self.fill_anon(page, store),
         };
         if filled.is_none() {
-            self.arena.account.uncharge(PAGE_COST);
+            self.arena.account().uncharge(PAGE_COST);
         }
         filled
     }
 
     fn fill_anon(self, page: u32, store: bool) -> Option<Presence> {
-        let slot = self.arena.pages.slot(page);
+        let slot = self.arena.pages().slot(page);
         if slot == 0 {
             return self.install(page, &ZEROS.0, Presence::after(store));
         }
         let (mut content, mut scratch) = (Bytes([0; PAGE]), Bytes([0; PAGE]));
-        if !self.arena.swap.load_in_place(slot, &mut content.0, &mut scratch.0) {
+        if !self.arena.swap().load_in_place(slot, &mut content.0, &mut scratch.0) {
             return None;
         }
         let presence = self.install(page, &content.0, Presence::Dirty)?;
-        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
-        self.leave(Note::Free(self.arena.pages.set_slot(page, 0)));
+        self.arena.counters().add_major();
+        self.leave(Note::Free(self.arena.pages().set_slot(page, 0)));
         Some(presence)
     }
 
@@ -106,25 +106,25 @@ impl Site<'_> {
             .filter(|queue| page < queue.nr_pages && !self.arena.has_neighbours_read())?;
         let mut content = Bytes([0; PAGE]);
         let missed = self.arena.is_missed(page);
-        self.arena.account.shift_stalls(missed.into());
+        self.arena.account().shift_stalls(missed.into());
         let read = raw::read_all(queue.fd, &mut content.0, queue.base + self.arena.offset(page));
-        self.arena.account.shift_stalls(-i32::from(missed));
+        self.arena.account().shift_stalls(-i32::from(missed));
         read.ok()?;
         let presence = match Presence::after(store) {
-            Presence::Clean if !self.arena.memory.is_changing() => {
+            Presence::Clean if !self.arena.memory().is_changing() => {
                 self.install_unmapped(page, &content.0)?
             }
             other => self.install(page, &content.0, other)?,
         };
-        self.arena.counters.major.fetch_add(1, Ordering::Relaxed);
+        self.arena.counters().add_major();
         Some(presence)
     }
 
     fn install(self, page: u32, content: &[u8], presence: Presence) -> Option<Presence> {
         self.will_be_there();
-        self.arena.pages.set(page, presence);
+        self.arena.pages().set(page, presence);
         let protect = presence == Presence::Clean;
-        self.arena.uffd.copy(self.arena.view.address(page), content, protect).ok()?;
+        self.arena.uffd().copy(self.arena.view().address(page), content, protect).ok()?;
         Some(presence)
     }
 
@@ -134,26 +134,26 @@ impl Site<'_> {
     /// perhaps given way, that is the lesser evil.
     fn install_unmapped(self, page: u32, content: &[u8]) -> Option<Presence> {
         self.will_be_there();
-        self.arena.memory.fill(self.arena.offset(page), content).ok()?;
+        self.arena.memory().fill(self.arena.offset(page), content).ok()?;
         Some(Presence::Clean)
     }
 
     fn will_be_there(self) {
         self.arena.wake_policy_if_low();
-        self.arena.counters.missing.fetch_add(1, Ordering::Relaxed);
+        self.arena.counters().add_missing();
     }
 
     /// A store to the locked page, which is there.
     fn allow_store(self, page: u32) -> Presence {
-        self.arena.pages.set(page, Presence::Dirty);
-        if self.arena.uffd.unprotect(self.arena.view.pages(page, 1)).is_err() {
+        self.arena.pages().set(page, Presence::Dirty);
+        if self.arena.uffd().unprotect(self.arena.view().pages(page, 1)).is_err() {
             raw::say("cannot make a page of a mapping writable");
             std::process::abort();
         }
-        if self.arena.is_anon() && self.arena.pages.slot(page) != 0 {
-            self.leave(Note::Free(self.arena.pages.set_slot(page, 0)));
+        if self.arena.is_anon() && self.arena.pages().slot(page) != 0 {
+            self.leave(Note::Free(self.arena.pages().set_slot(page, 0)));
         }
-        self.arena.counters.protect.fetch_add(1, Ordering::Relaxed);
+        self.arena.counters().add_protect();
         Presence::Dirty
     }
 
@@ -173,7 +173,7 @@ impl Site<'_> {
         self.leave(Note::Touched(page, store));
         for _ in 0..WAIT.0 {
             let seen = self.notes.rounds();
-            match self.arena.pages.presence(page) {
+            match self.arena.pages().presence(page) {
                 Presence::Absent => {}
                 Presence::Clean if store => {}
                 presence => return presence.is_resident(),

@@ -18,7 +18,7 @@ pub struct Buffer {
 
 // SAFETY: a buffer owns its memory.
 unsafe impl Send for Buffer {}
-// SAFETY: as above; shared it is only read.
+// SAFETY: shared it is only read: what writes takes it mutably.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -67,7 +67,7 @@ impl std::ops::Deref for Buffer {
 
 impl std::ops::DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and borrowed mutably.
+        // SAFETY: the mapping is `len` bytes, initialized, ours, and borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 }

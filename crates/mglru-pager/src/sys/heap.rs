@@ -5,36 +5,23 @@
 
 use std::io;
 
-use super::uffd::{Span, Uffd};
+use super::memory::View;
+use super::uffd::{Span, Uffd, is_again};
 use super::{PAGE, raw};
 
 const RW: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 const PRIVATE: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
-/// Gives the bytes of addresses that one page table maps.
-pub const TABLE_SPAN: usize = 512 * PAGE;
-
-/// Addresses nobody can touch, a multiple of [`TABLE_SPAN`].
-pub fn reserve(len: usize) -> io::Result<*mut u8> {
-    let whole = raw::map(len + TABLE_SPAN, libc::PROT_NONE, PRIVATE, None)?;
-    let skip = whole.align_offset(TABLE_SPAN);
-    // SAFETY: both ends are parts of the mapping just made that nobody knows of.
-    unsafe {
-        let start = whole.add(skip);
-        raw::unmap(whole, skip);
-        raw::unmap(start.add(len), TABLE_SPAN - skip);
-        Ok(start)
-    }
-}
+pub use super::memory::TABLE_SPAN;
 
 /// Lets a reserved range be used: zeros, as a new mapping has them.
 ///
 /// # Safety
 /// The range is reserved and nobody uses it.
 pub unsafe fn open(span: Span) -> io::Result<()> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the range is reserved and unused, as the caller promises.
     unsafe { raw::map_over(span.start as *mut u8, span.len as usize, RW, PRIVATE, None) }?;
-    // SAFETY: nothing is there yet.
+    // SAFETY: the range was mapped a moment ago, and nothing is there yet.
     let _ = unsafe { raw::advise(span.start as *mut u8, span.len as usize, libc::MADV_NOHUGEPAGE) };
     Ok(())
 }
@@ -44,7 +31,7 @@ pub unsafe fn open(span: Span) -> io::Result<()> {
 /// # Safety
 /// Nobody uses the range any more.
 pub unsafe fn close(span: Span) -> io::Result<()> {
-    // SAFETY: as the caller promises.
+    // SAFETY: nobody uses the range any more, as the caller promises.
     unsafe {
         raw::map_over(span.start as *mut u8, span.len as usize, libc::PROT_NONE, PRIVATE, None)
     }
@@ -60,9 +47,10 @@ pub struct Staging {
     passage: *mut u8,
 }
 
-// SAFETY: staged pages are read and given back under their locks.
+// SAFETY: staging owns both mappings, and nothing of it is tied to a thread.
 unsafe impl Send for Staging {}
-// SAFETY: as above.
+// SAFETY: no reference to what the mappings hold is ever made: threads copy it and have the kernel
+// move or drop it, each page under its lock. The passage is the policy thread's.
 unsafe impl Sync for Staging {}
 
 impl Staging {
@@ -76,7 +64,9 @@ impl Staging {
             // SAFETY: nothing is there yet.
             unsafe { raw::advise(start, len, advice) }?;
         }
-        staging.uffd.register(Span { start: start as u64, len: len as u64 })?;
+        let span = Span { start: start as u64, len: len as u64 };
+        // SAFETY: the mapping was just made to hold what is moved there, and nothing else.
+        unsafe { staging.uffd.register(span) }?;
         Ok(staging)
     }
 
@@ -85,10 +75,28 @@ impl Staging {
         self.start as u64 + offset
     }
 
-    /// Takes pages from the program, at the same offset of `heap`. See [`Uffd::take`].
-    pub fn take(&self, heap: u64, span: Span) -> (u64, io::Result<()>) {
-        let from = Span { start: heap + span.start, len: span.len };
-        self.uffd.take(self.address(span.start), from)
+    /// Takes pages of a heap from the program. See [`Uffd::take`].
+    pub fn take(&self, heap: &View, span: Span) -> (u64, io::Result<()>) {
+        assert!(span.end() <= self.len as u64, "staging is as long as its heap");
+        let from = Span { start: heap.within(span.start, span.len), len: span.len };
+        // SAFETY: the pages are of a heap's view, of which the pager lends addresses alone. The
+        // program's next access to one is a fault, which brings it back.
+        unsafe { self.uffd.take(self.address(span.start), from) }
+    }
+
+    /// Gives a page back to its heap, whose faults arrive at `uffd`. Where the program may not
+    /// store (its protection changed meanwhile), pages cannot be moved: they are copied.
+    pub fn give_back(&self, heap: &View, uffd: &Uffd, offset: u64) -> io::Result<()> {
+        let (to, from) = (heap.within(offset, PAGE as u64), self.page_at(offset));
+        // SAFETY: a page of staging, to which no reference is ever made.
+        match unsafe { uffd.take(to, from) }.1 {
+            Err(error) if !is_again(&error) => {
+                // SAFETY: a page of this heap's own content, which is readable while it is staged.
+                unsafe { uffd.copy_from(to, from, false) }?;
+                self.release(Span { start: offset, len: PAGE as u64 })
+            }
+            done => done,
+        }
     }
 
     /// Takes a page that the program may not store to, which userfaultfd does not move: it goes
@@ -97,17 +105,19 @@ impl Staging {
     ///
     /// # Errors
     /// EINVAL: the program locked it. ENOENT: it is not there.
-    pub fn take_unwritable(&self, heap: u64, offset: u64) -> io::Result<()> {
-        let (from, len) = (heap + offset, PAGE);
+    pub fn take_unwritable(&self, heap: &View, offset: u64) -> io::Result<()> {
+        let (from, len) = (heap.within(offset, PAGE as u64), PAGE);
         if raw::is_locked(from, len) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        // SAFETY: the passage is the calling thread's.
+        // SAFETY: the passage is this thread's alone and holds nothing between calls. What is taken
+        // is a page of a heap's view, of which the pager lends addresses alone.
         unsafe { raw::move_over(from, len, self.passage) }?;
-        // SAFETY: as above.
+        // SAFETY: more is allowed from now on, not less.
         unsafe { raw::protect(self.passage, len, RW) }?;
         let span = Span { start: self.passage as u64, len: len as u64 };
-        let taken = self.uffd.take(self.address(offset), span).1;
+        // SAFETY: nobody else knows of the passage, and no reference to it is made.
+        let taken = unsafe { self.uffd.take(self.page_at(offset).start, span) }.1;
         taken.or_else(|why| self.copy_passed(offset, why))
     }
 
@@ -116,33 +126,41 @@ impl Staging {
         if !raw::is_here(self.passage as u64) {
             return Err(why);
         }
-        // SAFETY: a page of the calling thread's.
-        let page = unsafe { std::slice::from_raw_parts(self.passage, PAGE) };
-        self.uffd.copy(self.address(offset), page, false)?;
-        // SAFETY: as above.
+        let from = Span { start: self.passage as u64, len: PAGE as u64 };
+        // SAFETY: a page that is there, and of the heap that this staging is of.
+        unsafe { self.uffd.copy_from(self.page_at(offset).start, from, false) }?;
+        // SAFETY: the passage is this thread's, and its content was copied.
         unsafe { raw::advise(self.passage, PAGE, libc::MADV_DONTNEED) }
     }
 
-    /// A staged page, whose lock the caller holds.
-    pub fn page(&self, offset: u64) -> &[u8] {
-        assert!(offset as usize + PAGE <= self.len);
-        // SAFETY: in bounds, staged, and nobody else touches it while it is locked.
-        unsafe { std::slice::from_raw_parts(self.start.add(offset as usize), PAGE) }
+    fn page_at(&self, offset: u64) -> Span {
+        assert!(offset as usize + PAGE <= self.len, "staging is as long as its heap");
+        Span { start: self.address(offset), len: PAGE as u64 }
     }
 
-    /// Gives staged pages back to the system.
+    /// Copies a staged page, whose lock the caller holds: one that is not staged would be waited
+    /// for without end.
+    pub fn read(&self, offset: u64, out: &mut [u8]) {
+        let (from, len) = (self.page_at(offset).start as *const u8, out.len().min(PAGE));
+        // SAFETY: the page is in bounds of a mapping that lives as long as this, and `out` is not
+        // of it. No reference to it is made: what the kernel does to other pages is no matter.
+        unsafe { std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), len) };
+    }
+
+    /// Gives staged pages back to the system. The caller holds their locks.
     pub fn release(&self, span: Span) -> io::Result<()> {
+        assert!(span.end() <= self.len as u64, "staging is as long as its heap");
         let start = self.address(span.start) as *mut u8;
-        // SAFETY: the range is staging's, and who calls holds the locks of its pages.
+        // SAFETY: the range is staging's, to which no reference is ever made.
         unsafe { raw::advise(start, span.len as usize, libc::MADV_DONTNEED) }
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody borrows from it any more.
+        // SAFETY: the mapping is staging's own, and nothing borrows from it.
         unsafe { raw::unmap(self.start, self.len) };
-        // SAFETY: as above.
+        // SAFETY: so is the passage.
         unsafe { raw::unmap(self.passage, PAGE) };
     }
 }
@@ -162,21 +180,27 @@ mod tests {
     use super::*;
 
     /// `n` pages of a heap, each filled with its number and 1, and their staging.
-    fn pages(n: usize) -> Option<(*mut u8, Staging)> {
+    fn pages(n: usize) -> Option<(View, Staging)> {
         let Ok(staging) = Staging::new(n * PAGE) else {
             println!("skipped: pages cannot be moved here");
             return None;
         };
-        let heap = reserve(TABLE_SPAN).unwrap();
+        let heap = View::reserved(TABLE_SPAN).unwrap();
         // SAFETY: just reserved.
-        unsafe { open(Span { start: heap as u64, len: (n * PAGE) as u64 }) }.unwrap();
-        (0..n).for_each(|page| fill(heap, page));
+        unsafe { open(heap.pages(0, n as u32)) }.unwrap();
+        (0..n).for_each(|page| fill(&heap, page));
         Some((heap, staging))
     }
 
-    fn fill(heap: *mut u8, page: usize) {
+    fn fill(heap: &View, page: usize) {
         // SAFETY: within the heap's open part, which is the test's alone.
-        unsafe { heap.add(page * PAGE).write_bytes(page as u8 + 1, PAGE) };
+        unsafe { heap.as_ptr().add(page * PAGE).write_bytes(page as u8 + 1, PAGE) };
+    }
+
+    fn staged(staging: &Staging, page: usize) -> [u8; PAGE] {
+        let mut content = [0; PAGE];
+        staging.read((page * PAGE) as u64, &mut content);
+        content
     }
 
     fn span(pages: std::ops::Range<usize>) -> Span {
@@ -186,9 +210,9 @@ mod tests {
     #[test]
     fn what_may_not_be_stored_to_is_taken_and_what_is_locked_is_not() {
         let Some((heap, staging)) = pages(4) else { return };
-        let at = |page: usize| heap.wrapping_add(page * PAGE);
+        let at = |page: usize| heap.as_ptr().wrapping_add(page * PAGE);
         let take = |page: usize| {
-            let taken = staging.take_unwritable(heap as u64, (page * PAGE) as u64);
+            let taken = staging.take_unwritable(&heap, (page * PAGE) as u64);
             taken.map_err(|error| error.raw_os_error())
         };
         // SAFETY: pages of this test's, of which nobody else knows.
@@ -197,10 +221,10 @@ mod tests {
             raw::protect(at(2), PAGE, libc::PROT_NONE).unwrap();
             assert_eq!(libc::mlock(at(3).cast(), PAGE), 0);
         }
-        assert_eq!(staging.take(heap as u64, span(1..2)).0, 0, "else there is no need");
+        assert_eq!(staging.take(&heap, span(1..2)).0, 0, "else there is no need");
         assert_eq!([take(0), take(1), take(2)], [Ok(()); 3]);
         for page in 0..3 {
-            assert_eq!(staging.page((page * PAGE) as u64), [page as u8 + 1; PAGE]);
+            assert_eq!(staged(&staging, page), [page as u8 + 1; PAGE]);
         }
         assert_eq!(take(3), Err(Some(libc::EINVAL)));
         staging.release(span(1..2)).unwrap();
@@ -211,16 +235,16 @@ mod tests {
     fn what_moved_although_the_kernel_denies_it_was_taken() {
         let Some((heap, staging)) = pages(8) else { return };
         let take = |pages| {
-            let (taken, end) = staging.take(heap as u64, span(pages));
+            let (taken, end) = staging.take(&heap, span(pages));
             (taken / PAGE as u64, end.map_err(|error| error.raw_os_error()))
         };
         // Moved but not told: the kernel says EEXIST of it next.
         assert_eq!(take(2..5), (3, Ok(())));
         assert_eq!(take(0..8), (8, Ok(())));
         for page in 0..8 {
-            assert_eq!(staging.page((page * PAGE) as u64), [page as u8 + 1; PAGE]);
+            assert_eq!(staged(&staging, page), [page as u8 + 1; PAGE]);
         }
-        fill(heap, 6);
+        fill(&heap, 6);
         assert_eq!(take(6..7), (0, Err(Some(libc::EEXIST))), "it is in both places");
     }
 }

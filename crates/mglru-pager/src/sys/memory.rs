@@ -8,10 +8,14 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::uffd::Span;
+use super::uffd::{Span, Uffd};
 use super::{PAGE, checked, held, raw};
 
 const READ_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+const NOTHING: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+
+/// Gives the bytes of addresses that one page table maps.
+pub const TABLE_SPAN: usize = 512 * PAGE;
 
 /// Holds the pages of an arena, resident or not.
 #[derive(Debug)]
@@ -83,18 +87,34 @@ pub struct View {
     cut: Mutex<Vec<Range<usize>>>,
 }
 
-// SAFETY: a view is an address range; who may touch its bytes is decided by `mapping`.
+// SAFETY: a view is an address range that it owns, tied to no thread.
 unsafe impl Send for View {}
-// SAFETY: as above.
+// SAFETY: its methods make no reference to its bytes; who may is decided where they are lent
+// (`slices`, `shared`).
 unsafe impl Sync for View {}
 
 /// Drops entries, also where the program locked its memory: what keeps a page resident is a pin.
 const ZAP: libc::c_int = libc::MADV_DONTNEED_LOCKED;
 
 /// Drops the entries of runs of pages of views; the pages stay, and so does their protection.
-pub fn zap_all(spans: &[Span]) -> io::Result<()> {
-    // SAFETY: the spans lie in views, and the advice does not change what they hold.
+///
+/// # Safety
+/// The spans lie in views of a [`Memory`] that are still mapped, and in no part that was cut.
+pub unsafe fn zap_all(spans: &[Span]) -> io::Result<()> {
+    // SAFETY: what the spans hold is the memfd's and stays there, as the caller promises.
     unsafe { raw::advise_all(spans, ZAP) }
+}
+
+/// Addresses nobody can touch, a multiple of [`TABLE_SPAN`].
+fn reserve(len: usize) -> io::Result<*mut u8> {
+    let whole = raw::map(len + TABLE_SPAN, libc::PROT_NONE, NOTHING, None)?;
+    let skip = whole.align_offset(TABLE_SPAN);
+    let start = whole.wrapping_add(skip);
+    // SAFETY: the part before the start is of the mapping just made, of which nobody knows.
+    unsafe { raw::unmap(whole, skip) };
+    // SAFETY: so is the part behind the end.
+    unsafe { raw::unmap(start.wrapping_add(len), TABLE_SPAN - skip) };
+    Ok(start)
 }
 
 impl View {
@@ -110,7 +130,7 @@ impl View {
     /// Nobody uses what is there.
     pub unsafe fn over(start: usize, memory: &Memory, len: usize) -> io::Result<Self> {
         let (start, fd) = (start as *mut u8, Some(memory.file.as_fd()));
-        // SAFETY: as the caller promises.
+        // SAFETY: nobody uses what is there, as the caller promises.
         unsafe { raw::map_over(start, len, READ_WRITE, libc::MAP_SHARED, fd) }?;
         Self::mapped(start, len)
     }
@@ -123,7 +143,7 @@ impl View {
 
     /// Addresses that are reserved, not mapped.
     pub fn reserved(len: usize) -> io::Result<Self> {
-        Ok(Self { start: super::heap::reserve(len)?, len, cut: Mutex::default() })
+        Ok(Self { start: reserve(len)?, len, cut: Mutex::default() })
     }
 
     /// Returns a pointer to its first byte.
@@ -146,16 +166,33 @@ impl View {
         Span { start: self.address(first), len: u64::from(n) * PAGE as u64 }
     }
 
-    /// Drops the entries of a run of pages; the pages stay, and so does their protection.
-    pub fn zap(&self, span: Span) -> io::Result<()> {
-        self.advise(span, ZAP)
+    /// Returns the address of an offset with `len` bytes behind it, all of the view.
+    pub fn within(&self, offset: u64, len: u64) -> u64 {
+        let fits = offset.checked_add(len).is_some_and(|end| end <= self.len as u64);
+        assert!(fits, "offset {offset} of a view of {} bytes", self.len);
+        self.start as u64 + offset
+    }
+
+    /// Has a userfaultfd told of the faults of a span of it.
+    pub fn register(&self, uffd: &Uffd, span: Span) -> io::Result<()> {
+        self.check(span);
+        // SAFETY: a view is memory whose missing pages are what is installed for them.
+        unsafe { uffd.register(span) }
+    }
+
+    /// Drops the entry of a page; the page stays, and so does its protection.
+    pub fn zap(&self, page: u32) -> io::Result<()> {
+        self.advise(self.pages(page, 1), ZAP)
     }
 
     /// Stores a byte, as a program would.
-    pub fn store_byte(&self, offset: usize, byte: u8) {
-        assert!(offset < self.len);
-        // SAFETY: in bounds; the caller owns the view, and nobody borrows from it.
-        unsafe { self.start.add(offset).write_volatile(byte) };
+    ///
+    /// # Safety
+    /// The view is mapped, and nobody borrows from it.
+    pub unsafe fn store_byte(&self, offset: usize, byte: u8) {
+        let at = self.within(offset as u64, 1) as *mut u8;
+        // SAFETY: in bounds of the view, which the caller says is mapped and not borrowed from.
+        unsafe { at.write_volatile(byte) };
     }
 
     /// A part that is its owner's to unmap or map over from now on.
@@ -172,12 +209,18 @@ impl View {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the pages of a span present, through their faults.
-    pub fn populate(&self, span: Span) -> io::Result<()> {
-        self.advise(span, libc::MADV_POPULATE_READ)
+    /// Makes pages present, through their faults.
+    pub fn populate(&self, first: u32, n: u32) -> io::Result<()> {
+        self.advise(self.pages(first, n), libc::MADV_POPULATE_READ)
+    }
+
+    fn check(&self, span: Span) {
+        let start = span.start.wrapping_sub(self.start as u64);
+        assert_eq!(self.within(start, span.len), span.start);
     }
 
     fn advise(&self, span: Span, advice: libc::c_int) -> io::Result<()> {
+        self.check(span);
         // SAFETY: the span lies in this view, and no advice given here changes what it holds.
         unsafe { raw::advise(span.start as *mut u8, span.len as usize, advice) }
     }
@@ -190,7 +233,8 @@ impl Drop for View {
         let mut at = 0;
         for part in cut.into_iter().chain(std::iter::once(self.len..self.len)) {
             if at < part.start {
-                // SAFETY: the mapping is ours and nobody borrows from it any more.
+                // SAFETY: the part was not cut, so it is the view's own, and who borrows from it
+                // holds the view.
                 unsafe { raw::unmap(self.start.wrapping_add(at), part.start - at) };
             }
             at = at.max(part.end);

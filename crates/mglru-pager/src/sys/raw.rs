@@ -4,9 +4,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use super::held;
 use super::uffd::Span;
-use crate::threads;
+use super::{held, own};
 
 /// The kernel's answer.
 fn answer(result: libc::c_long) -> io::Result<usize> {
@@ -22,11 +21,12 @@ pub fn map(
 ) -> io::Result<*mut u8> {
     let fd = fd.map_or(-1, |fd| fd.as_raw_fd());
     let none = std::ptr::null_mut::<u8>();
+    assert!(flags & libc::MAP_FIXED == 0, "what is mapped stays");
     // SAFETY: without MAP_FIXED nothing that is mapped changes.
     let got = unsafe { libc::syscall(libc::SYS_mmap, none, len, prot, flags, fd, 0usize) };
     let start = answer(got)?;
     if flags & libc::MAP_ANONYMOUS != 0 {
-        threads::tell(start..start + len, true);
+        own::tell(start..start + len, true);
     }
     Ok(start as *mut u8)
 }
@@ -43,7 +43,7 @@ pub unsafe fn map_over(
     fd: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
     let (flags, fd) = (flags | libc::MAP_FIXED, fd.map_or(-1, |fd| fd.as_raw_fd()));
-    // SAFETY: as the caller promises.
+    // SAFETY: nobody uses what is there, as the caller promises.
     let got = unsafe { libc::syscall(libc::SYS_mmap, start, len, prot, flags, fd, 0usize) };
     answer(got).map(drop)
 }
@@ -53,8 +53,9 @@ pub unsafe fn map_over(
 /// # Safety
 /// The range is a mapping of the caller's, and nobody borrows from it.
 pub unsafe fn unmap(start: *mut u8, len: usize) {
-    threads::tell(start as usize..start as usize + len, false);
-    // SAFETY: as the caller promises. Ranges that were mapped can be unmapped.
+    own::tell(start as usize..start as usize + len, false);
+    // SAFETY: the mapping is the caller's and not borrowed from, as it promises. Ranges that were
+    // mapped can be unmapped.
     unsafe { libc::syscall(libc::SYS_munmap, start, len) };
 }
 
@@ -63,7 +64,7 @@ pub unsafe fn unmap(start: *mut u8, len: usize) {
 /// # Safety
 /// The advice does not change what anybody who borrows from the range sees.
 pub unsafe fn advise(start: *mut u8, len: usize, advice: libc::c_int) -> io::Result<()> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the advice changes nothing that is borrowed, as the caller promises.
     answer(unsafe { libc::syscall(libc::SYS_madvise, start, len, advice) }).map(drop)
 }
 
@@ -74,7 +75,7 @@ pub unsafe fn advise(start: *mut u8, len: usize, advice: libc::c_int) -> io::Res
 /// Nobody uses what is at `to`.
 pub unsafe fn move_over(from: u64, len: usize, to: *mut u8) -> io::Result<()> {
     let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-    // SAFETY: as the caller promises.
+    // SAFETY: nobody uses what is replaced, as the caller promises.
     answer(unsafe { libc::syscall(libc::SYS_mremap, from, len, len, how, to) }).map(drop)
 }
 
@@ -83,7 +84,7 @@ pub unsafe fn move_over(from: u64, len: usize, to: *mut u8) -> io::Result<()> {
 /// # Safety
 /// Nobody who borrows from the range does what is forbidden from now on.
 pub unsafe fn protect(start: *mut u8, len: usize, prot: libc::c_int) -> io::Result<()> {
-    // SAFETY: as the caller promises.
+    // SAFETY: nobody does what is forbidden from now on, as the caller promises.
     answer(unsafe { libc::syscall(libc::SYS_mprotect, start, len, prot) }).map(drop)
 }
 
@@ -118,14 +119,15 @@ pub unsafe fn advise_all(spans: &[Span], advice: libc::c_int) -> io::Result<()> 
         };
         let vectors: Vec<libc::iovec> = some.iter().map(vector).collect();
         let (start, n) = (vectors.as_ptr(), vectors.len());
-        // SAFETY: as the caller promises.
+        // SAFETY: the vectors outlive the call; the advice changes nothing that is borrowed, as
+        // the caller promises.
         let got =
             unsafe { libc::syscall(libc::SYS_process_madvise, SELF, start, n, advice, 0usize) };
         if got as u64 == some.iter().map(|span| span.len).sum::<u64>() {
             continue;
         }
         for span in some {
-            // SAFETY: as the caller promises.
+            // SAFETY: the same advice on one of the spans, as the caller promises.
             unsafe { advise(span.start as *mut u8, span.len as usize, advice) }?;
         }
     }

@@ -121,7 +121,7 @@ unsafe fn pass_on(
 /// It is a signal handler's context.
 #[cfg(target_arch = "x86_64")]
 unsafe fn is_store(context: *mut libc::c_void) -> Option<bool> {
-    // SAFETY: as the caller promises.
+    // SAFETY: a signal handler's context is of this type, and the caller promises that it is one.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     Some(context.uc_mcontext.gregs[libc::REG_ERR as usize] & 2 != 0)
 }

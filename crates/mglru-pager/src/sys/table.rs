@@ -11,11 +11,11 @@ use super::direct::Buffer;
 /// Any bytes are a value of the type, and it needs no more alignment than a page has.
 pub unsafe trait Entry {}
 
-// SAFETY: plain numbers.
+// SAFETY: a plain number of one byte.
 unsafe impl Entry for AtomicU8 {}
-// SAFETY: as above.
+// SAFETY: a plain number of four bytes.
 unsafe impl Entry for AtomicU32 {}
-// SAFETY: as above.
+// SAFETY: a plain number of eight bytes.
 unsafe impl Entry for u64 {}
 
 /// Maps `n` zeros, straight from the kernel: an allocator may clear what it gives.
@@ -44,7 +44,7 @@ impl<T: Entry> Deref for Table<T> {
 
 impl<T: Entry> DerefMut for Table<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and borrowed mutably.
+        // SAFETY: page-aligned, long enough, any bytes are values, and borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), self.n) }
     }
 }

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
+use super::own::as_pager;
 use super::{checked, tasks};
-use crate::threads::as_pager;
 
 /// Starts a thread that is the pager's own, and waits until it is at work: starting, a thread
 /// allocates with the program's malloc, whose memory it may be about to serve.

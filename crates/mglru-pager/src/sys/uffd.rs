@@ -192,8 +192,11 @@ impl Uffd {
     }
 
     /// Asks to be told of missing pages, and of stores to protected ones unless accessed bits are
-    /// kept.
-    pub fn register(&self, span: Span) -> io::Result<()> {
+    /// kept. All other calls act on what was registered, but for where [`Self::take`] takes from.
+    ///
+    /// # Safety
+    /// Whoever uses the span expects its missing pages to become what this userfaultfd installs.
+    pub(super) unsafe fn register(&self, span: Span) -> io::Result<()> {
         let more = match self.keeps_accessed() {
             true => REGISTER_RWP,
             false if self.features & FEATURE_WP != 0 => REGISTER_WP,
@@ -216,19 +219,29 @@ impl Uffd {
     /// Installs pages with this content at `dst` and wakes who waits for them. `protect`: the
     /// first store to each is a fault.
     pub fn copy(&self, dst: u64, content: &[u8], protect: bool) -> io::Result<()> {
+        let from = Span { start: content.as_ptr() as u64, len: content.len() as u64 };
+        // SAFETY: the slice is readable for its length.
+        unsafe { self.copy_from(dst, from, protect) }
+    }
+
+    /// Installs pages as [`Self::copy`] does, from memory to which no reference can be held.
+    ///
+    /// # Safety
+    /// What is at `from` may be read and shown at `dst`.
+    pub(super) unsafe fn copy_from(&self, dst: u64, from: Span, protect: bool) -> io::Result<()> {
         let mut done = 0;
-        while done < content.len() {
+        while done < from.len {
             let mut arg = CopyArg {
-                dst: dst + done as u64,
-                src: content[done..].as_ptr() as u64,
-                len: (content.len() - done) as u64,
+                dst: dst + done,
+                src: from.start + done,
+                len: from.len - done,
                 mode: if protect { COPY_WP } else { 0 },
                 copied: 0,
             };
             match self.call(IOC_COPY, &mut arg) {
-                Ok(()) => done = content.len(),
+                Ok(()) => done = from.len,
                 Err(error) if is_again(&error) && !self.reports => {
-                    done += arg.copied.max(0) as usize;
+                    done += arg.copied.max(0) as u64;
                 }
                 Err(error) => return Err(error),
             }
@@ -243,7 +256,10 @@ impl Uffd {
     /// Linux 6.18, if it comes upon a page that is being migrated, moves it when it can, and
     /// the pages behind it, but does not count them: it finds them at `to` next and says
     /// EEXIST. What is no longer where it was has been moved.
-    pub fn take(&self, to: u64, from: Span) -> (u64, io::Result<()>) {
+    ///
+    /// # Safety
+    /// Whoever uses `from` expects its pages to leave, and no reference to them is held.
+    pub(super) unsafe fn take(&self, to: u64, from: Span) -> (u64, io::Result<()>) {
         let mut done = 0;
         while done < from.len {
             let (dst, src, len) = (to + done, from.start + done, from.len - done);
@@ -311,8 +327,10 @@ impl Uffd {
     }
 
     fn call<T>(&self, request: libc::c_ulong, arg: &mut T) -> io::Result<()> {
-        // SAFETY: each request is paired with the structure the kernel defines for it, and acts
-        // only on memory of arenas, which nobody borrows while their protection changes.
+        // SAFETY: each request is paired with the structure the kernel defines for it. The kernel
+        // refuses spans that are not registered, and who registered one promised that what is
+        // installed and protected there is expected; what `take` and `copy_from` read from, their
+        // callers promised.
         checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), request, arg) }).map(drop)
     }
 
