@@ -123,23 +123,23 @@ pub fn start(end: ForHandler, shared: Arc<Shared>) -> io::Result<JoinHandle<()>>
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         installer: Installer::new(end)?,
-        shared,
+        shared: shared.clone(),
         arena,
     };
-    thread::spawn("mglru-fault", move || handler.run())
+    thread::spawn("mglru-fault", move || handler.run(&shared))
 }
 
 impl Handler {
     /// Waking a thread on another processor interrupts it there, which costs more than a fault
     /// does otherwise: with a handler on each, the one beside the fault is mostly the first.
-    fn run(mut self) {
+    fn run(mut self, shared: &Shared) {
         // Refused, it is served from wherever.
         let _ = thread::stay_on(self.installer.arena.nth(), self.arena.nr_handlers());
         let mut messages = [Message::default(); HELD];
-        while !self.shared.closed.load(Ordering::Acquire) {
+        while !shared.closed.load(Ordering::Acquire) {
             let (n, work) = self.read(&mut messages);
             self.serve(&messages[..n]);
-            self.do_what_is_left();
+            self.do_what_is_left(&*shared.engine);
             self.retry();
             self.ring.submit().expect("the ring is ours");
             while let Some(finished) = self.ring.finished() {
@@ -148,7 +148,7 @@ impl Handler {
             self.note_stalls();
             self.watch();
             drop(work);
-            self.shared.engine.round_is_over();
+            shared.engine.round_is_over();
             if n < MESSAGES && !self.installer.waiting.is_due() {
                 self.sleep();
             }
@@ -156,7 +156,7 @@ impl Handler {
         self.set_stalled(0);
         self.arena.account().uncharge(self.ring.grown());
         // Nobody faults any more, but slots would stay taken for ever.
-        self.shared.engine.left(&mut |note| {
+        shared.engine.left(&mut |note| {
             if let Note::Free(slot) = note {
                 self.arena.free_slot(slot);
             }
@@ -211,10 +211,9 @@ impl Handler {
     }
 
     /// Takes what threads left that serve their own faults.
-    fn do_what_is_left(&mut self) {
+    fn do_what_is_left(&mut self, engine: &dyn Engine) {
         let since = clock::monotonic();
-        let shared = self.shared.clone();
-        shared.engine.left(&mut |note| match note {
+        engine.left(&mut |note| match note {
             Note::Touched(page, write) => {
                 if !self.installer.waiting.hear_again(page, write) {
                     self.touched(Touch { page, write, protected: false, since });

@@ -165,8 +165,10 @@ impl World {
     /// A page is no longer away; `used`: because it was touched.
     pub(super) fn note_back(&mut self, id: u32, page: u32, used: bool) {
         let arena = &self.attached(id).arena;
-        let (number, memcg) = (arena.set_evicted(page, 0), arena.account().memcg);
+        let number = arena.set_evicted(page, 0);
+        // Most were not away: the account, which every fault writes, is left alone then.
         if number != 0 {
+            let memcg = arena.account().memcg;
             self.distances.of(memcg).come_back(number, used);
         }
     }
