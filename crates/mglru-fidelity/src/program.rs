@@ -30,6 +30,15 @@ const BY: [&str; 3] = ["kswapd", "direct", "proactive"];
 /// Holds the named figures of an outcome.
 pub type Figures = BTreeMap<&'static str, f64>;
 
+/// Says how fast requests and accesses were where they were measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// From one request to the next: the interval and what a request took, ms.
+    pub period_ms: u64,
+    /// Accesses of a group per second; none where the record does not say.
+    pub rate: Option<f64>,
+}
+
 /// Names the kind of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Program {
@@ -80,13 +89,13 @@ impl Program {
         }
     }
 
-    /// Returns the run as a plan's sections. `period_ms`: time from one request to the next.
+    /// Returns the run as a plan's sections, at the pace that was asked for unless one is given.
     ///
     /// # Errors
     /// A number that is missing or no number.
-    pub fn sections(&self, run: &Run, period_ms: Option<u64>) -> Result<Sections, String> {
+    pub fn sections(&self, run: &Run, pace: Option<Pace>) -> Result<Sections, String> {
         let (device, groups, workload) = match self {
-            Self::Fair(keys) => ("\"ram\"".to_string(), Vec::new(), fair(keys, period_ms)?),
+            Self::Fair(keys) => ("\"ram\"".to_string(), Vec::new(), fair(keys, pace)?),
             Self::Mixed(keys) => {
                 let limit = number(keys, "limit_mb")? * MIB;
                 ("\"ram\"".to_string(), vec![("/mixed", limit)], mixed(keys)?)
@@ -120,21 +129,25 @@ impl Program {
     ///
     /// # Errors
     /// As above.
-    pub fn paced_sections(&self, run: &Run, period_ms: Option<u64>) -> Result<Sections, String> {
-        let mut sections = self.sections(run, period_ms)?;
+    pub fn paced_sections(&self, run: &Run, pace: Option<Pace>) -> Result<Sections, String> {
+        let mut sections = self.sections(run, pace)?;
         if matches!(self, Self::Dd { .. }) {
             sections.workload.insert("cpu_ns".to_string(), Value::from(DD_NS));
         }
         Ok(sections)
     }
 
-    /// Time from one request to the next as it was measured: the interval and what a request took.
-    pub fn period_ms(&self, runs: &[Run]) -> Option<u64> {
+    /// Pace of requests and accesses as it was measured.
+    pub fn pace(&self, runs: &[Run]) -> Option<Pace> {
         let Self::Fair(keys) = self else { return None };
-        let requests = number(keys, "rounds").ok()? as f64;
-        let measured = runs.iter().filter_map(|run| run.fair.as_ref()).map(|fair| fair.sec);
-        let seconds: Vec<f64> = measured.collect();
-        (!seconds.is_empty()).then(|| (mglru_lab::stats::mean(&seconds) * 1e3 / requests) as u64)
+        let [requests, groups] = ["rounds", "n"].map(|key| number(keys, key).ok());
+        let measured = || runs.iter().filter_map(|run| run.fair.as_ref());
+        let seconds: Vec<f64> = measured().map(|fair| fair.sec).collect();
+        let mean = mglru_lab::stats::mean(&seconds);
+        let period_ms = (mean * 1e3 / requests? as f64) as u64;
+        let accesses: Option<Vec<f64>> = measured().map(|f| Some(f.accesses? as f64)).collect();
+        let rate = |all: Vec<f64>| mglru_lab::stats::mean(&all) / mean / groups.unwrap_or(1) as f64;
+        (!seconds.is_empty()).then(|| Pace { period_ms, rate: accesses.map(rate) })
     }
 
     /// Returns the figures of a measured run; empty where the record lacks them.
@@ -208,9 +221,11 @@ impl Program {
         let (key, more) = match self {
             Self::Fair(_) => {
                 let groups = outcome.custom.get("reclaimed").and_then(Json::as_object);
-                let leaves =
-                    groups.into_iter().flatten().filter(|(n, _)| n.matches('/').count() > 1);
-                ("fair", json!({ "memcgs": leaves.map(|(_, group)| group).collect::<Vec<_>>() }))
+                let leaves = groups.into_iter().flatten().filter(|(n, _)| is_leaf(n));
+                // As they were made: shorter numbers first.
+                let ordered = BTreeMap::from_iter(leaves.map(|(n, group)| ((n.len(), n), group)));
+                let groups = ordered.values().collect::<Vec<_>>();
+                ("fair", json!({ "accesses": accesses(outcome), "memcgs": groups }))
             }
             Self::Dd { .. } => ("run", json!({})),
             Self::Mixed(_) => ("mixoom", json!({ "rounds_done": outcome.metrics.ops })),
@@ -219,7 +234,10 @@ impl Program {
         whole.as_object_mut().into_iter().for_each(|whole| whole.extend(more.clone()));
         let status = ("status".to_string(), Json::from("ok"));
         let kernel = outcome.custom.get("kernel").cloned().unwrap_or_default();
-        [status, ("kernel".to_string(), kernel), (key.to_string(), whole)].into_iter().collect()
+        let repeat =
+            outcome.custom.get("repeat").map(|proof| ("repeat".to_string(), proof.clone()));
+        let told = [status, ("kernel".to_string(), kernel), (key.to_string(), whole)];
+        told.into_iter().chain(repeat).collect()
     }
 
     /// Why a booted guest cannot repeat it.
@@ -236,6 +254,16 @@ impl Device {
             Self::Plain => "\"nvme\"".to_string(),
         }
     }
+}
+
+/// Accesses between the first request and the last.
+fn accesses(outcome: &Outcome) -> Option<&Json> {
+    outcome.custom.get("phases")?.as_array()?.last()?.get("accesses")
+}
+
+/// Groups of tasks lie below the one that is asked for memory.
+fn is_leaf(name: &str) -> bool {
+    name.matches('/').count() > 1
 }
 
 /// dm-delay's last word is the delay of writes in ms; a rate is in the variant's name alone.
@@ -301,8 +329,9 @@ fn dirty(run: &Run, more: &str) -> String {
     format!("dirty = {{ {} }}\n", all.join(", "))
 }
 
-fn fair(keys: &IndexMap<String, String>, period_ms: Option<u64>) -> Result<String, String> {
+fn fair(keys: &IndexMap<String, String>, pace: Option<Pace>) -> Result<String, String> {
     let n = |key: &str| number(keys, key);
+    let rate = pace.and_then(|pace| pace.rate).unwrap_or(n("rate")? as f64);
     let engine = match keys.get("kind").map(String::as_str) {
         Some("shmem") => "shmem",
         Some("file") => "mmap",
@@ -310,16 +339,15 @@ fn fair(keys: &IndexMap<String, String>, period_ms: Option<u64>) -> Result<Strin
     };
     let target = keys.get("target").map_or("root", String::as_str);
     Ok(format!(
-        "kind = \"fairness\"\ngroups = {}\npages = {}\nengine = \"{engine}\"\nrate = {}.0\n\
+        "kind = \"fairness\"\ngroups = {}\npages = {}\nengine = \"{engine}\"\nrate = {rate:?}\n\
          burst = 8\nrandom_map = false\nwrite_per_mille = {}\nwarm_ms = {}\nrequests = {}\n\
          interval_ms = {}\nrequest_bytes = {}\ntarget = \"{target}\"\n",
         n("n")?,
         n("pages")?,
-        n("rate")?,
         n("wr")?,
         n("warm_ms")?,
         n("rounds")?,
-        period_ms.unwrap_or(n("interval_ms")?),
+        pace.map_or(n("interval_ms")?, |pace| pace.period_ms),
         n("bytes")?,
     ))
 }

@@ -192,7 +192,7 @@ fn ready(measured: &Measured) -> Result<(Variant, Arc<dyn Job>, String), String>
     if program.measured(run).is_empty() {
         return Err("the record says nothing of what came of it".to_string());
     }
-    let sections = program.paced_sections(run, program.period_ms(&measured.runs))?;
+    let sections = program.paced_sections(run, program.pace(&measured.runs))?;
     let sim = backend::by_name("sim").map_err(|e| e.to_string())?;
     let job = sim.prepare(&sections, &variant).map_err(|e| e.to_string())?;
     Ok((variant, job, format!("{sections:?}")))

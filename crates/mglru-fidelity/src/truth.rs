@@ -66,8 +66,11 @@ pub struct Run {
 /// Holds the figures of groups after requests for their memory.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Fair {
-    /// How long all requests took, seconds.
+    /// How long all requests took, with the time between them, seconds.
     pub sec: f64,
+    /// Accesses of all groups meanwhile, where they were counted.
+    #[serde(default)]
+    pub accesses: Option<u64>,
     /// By group, as differences.
     pub memcgs: Vec<Reclaimed>,
     /// Counters of the machine, as differences: requests to the root take from all.

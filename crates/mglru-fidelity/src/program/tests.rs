@@ -15,17 +15,27 @@ fn run(cmd: &str, more: &str) -> Run {
     serde_json::from_str(&text).unwrap()
 }
 
-fn workload(run: &Run, period_ms: Option<u64>) -> Table {
-    Program::of(run).unwrap().sections(run, period_ms).unwrap().workload
+fn workload(run: &Run, pace: Option<Pace>) -> Table {
+    Program::of(run).unwrap().sections(run, pace).unwrap().workload
 }
 
 #[test]
 fn commands_become_workloads() {
-    let fair = workload(&run(FAIR, ""), Some(833));
+    let measured =
+        |sec: f64| format!(",\"fair\":{{\"sec\":{sec},\"accesses\":120000,\"memcgs\":[]}}");
+    let runs = [run(FAIR, &measured(49.0)), run(FAIR, &measured(51.0))];
+    let pace = Program::of(&runs[0]).unwrap().pace(&runs).unwrap();
+    assert_eq!(pace, Pace { period_ms: 833, rate: Some(150.0) });
+    let fair = workload(&runs[0], Some(pace));
+    assert_eq!(fair["rate"].as_float(), Some(150.0), "16 groups, 50 s");
     assert_eq!((fair["groups"].as_integer(), fair["pages"].as_integer()), (Some(16), Some(4096)));
     assert_eq!((fair["engine"].as_str(), fair["target"].as_str()), (Some("shmem"), Some("parent")));
     assert_eq!(fair["interval_ms"].as_integer(), Some(833), "at the pace it had");
-    assert_eq!(workload(&run(FAIR, ""), None)["interval_ms"].as_integer(), Some(500));
+    let asked = workload(&run(FAIR, ""), None);
+    assert_eq!(
+        (asked["interval_ms"].as_integer(), asked["rate"].as_float()),
+        (Some(500), Some(3000.0))
+    );
     let mixed = workload(&run(MIXED, ""), None);
     assert_eq!(mixed["anon_pages"].as_integer(), Some(176 * 256));
     assert_eq!((mixed["readers"].as_integer(), mixed["threads"].as_integer()), (Some(16), Some(8)));
@@ -88,12 +98,18 @@ fn measured_and_modelled_figures_have_the_same_names() {
 fn what_a_guest_did_reads_as_a_truth_files_line() {
     let fair = Program::of(&run(FAIR, "")).unwrap();
     let went = json!({ "pgsteal": 5, "pgscan": 9, "refault_anon": 1, "refault_file": 0 });
-    let groups = json!({ "/fair": went, "/fair/0": went, "/fair/1": went });
-    let custom = IndexMap::from([("reclaimed".to_string(), groups)]);
-    let outcome = Outcome { custom, ..Outcome::default() };
+    let last = json!({ "pgsteal": 5, "pgscan": 9, "refault_anon": 2, "refault_file": 0 });
+    let groups = json!({ "/fair": went, "/fair/10": last, "/fair/9": went });
+    let phases = json!([{ "accesses": 7 }]);
+    let custom = [("reclaimed", groups), ("repeat", json!({ "qemu": "7" })), ("phases", phases)];
+    let custom = custom.map(|(key, value)| (key.to_string(), value));
+    let outcome = Outcome { custom: custom.into_iter().collect(), ..Outcome::default() };
     let line = Json::Object(fair.line(&outcome));
-    assert_eq!(line["fair"]["memcgs"].as_array().unwrap().len(), 2, "the parent is none of them");
+    let leaves = json!([went, last]);
+    assert_eq!(line["fair"]["memcgs"], leaves, "without their parent, as they were made");
+    assert_eq!(line["repeat"]["qemu"], "7", "what repeats the line");
     let again = run(FAIR, &format!(",\"fair\":{}", line["fair"]));
+    assert_eq!(again.fair.as_ref().and_then(|fair| fair.accesses), Some(7));
     assert_eq!(fair.measured(&again)["scanned per page stolen"], 1.8);
 }
 
