@@ -9,8 +9,8 @@ use mglru_lab::render;
 
 const EXAMPLES: &str = "\
 Examples:
-  mglru ablate mongodb --scale 1/64                         every patch, in three ways
-  mglru ablate mongodb --scale 1/64 --mode one-in           each with what it needs, alone
+  mglru ablate mongodb --seeds 1                            every patch, in three ways
+  mglru ablate mongodb --seeds 1 --mode one-in              each with what it needs, alone
   mglru ablate tiny-groups --mode versions                  versions 2, 4, 5, 7 of the series
   mglru ablate fio-zipf --from before --to v5 --seeds 3
   mglru ablate k7.1..k7.2                                   of a release: on the plan read-scan

@@ -46,10 +46,10 @@ use mglru_error::Error;
 const EXAMPLES: &str = "\
 Examples:
   mglru run quickstart                         before, after and classic in seconds
-  mglru run mongodb --scale 1/64 --seeds 6     a published experiment, scaled down
-  mglru run mongodb --variant before --variant before+p10   one patch alone
+  mglru run mongodb                            a published experiment at its full size
+  mglru run mongodb --variant before --variant p10          one patch with what it needs
   mglru run fio-zipf --set groups./fio.memory.max=2GiB     any key of a plan
-  mglru ablate mongodb --scale 1/64 --mode one-in           which patch does what
+  mglru ablate mongodb --seeds 1 --mode one-in              which patch does what
   mglru compare mglru-runs/a mglru-runs/b      two folders of records
   mglru check check-scan --kernel 7.2.12       a test of a booted kernel, for git bisect run
   mglru exec --memory.max 128MiB -- fio job.fio   a program on real memory under a budget

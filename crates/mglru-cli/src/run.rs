@@ -20,6 +20,8 @@ use mglru_lab::watch::Break;
 
 /// File of a run's folder that holds the command that repeats it.
 const COMMAND: &str = "command";
+/// File that people open and share.
+const PAGE: &str = "report.html";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -172,7 +174,8 @@ pub(super) fn execute(
         Format::Html => page(&dir, &report)?,
         Format::Table => {
             let table = ask::table(&report, output.skin);
-            format!("{table}records: {}\nrepeat: {}\n", dir.display(), asked.repeat())
+            let at = format!("records: {}\npage: {}\n", dir.display(), dir.join(PAGE).display());
+            format!("{table}{at}repeat: {}\n", asked.repeat())
         }
     };
     Ok((told(text, output, traced), report.exit_status()))
@@ -241,7 +244,7 @@ pub(super) fn report(
     let mut report = Report::new(&experiment.plan, experiment.backend, records);
     // Records of an earlier run may not say it.
     report.notes.clone_from(&experiment.notes);
-    store::replace(&dir.join("report.html"), &page(dir, &report)?)?;
+    store::replace(&dir.join(PAGE), &page(dir, &report)?)?;
     Ok(report)
 }
 

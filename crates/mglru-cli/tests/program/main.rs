@@ -50,6 +50,7 @@ fn a_run_prints_comparison_verdict_and_how_to_repeat_it() {
 
     verdict: reproduced
     records: o
+    page: o/report.html
     repeat: mglru run mock.toml
     "#);
 }
