@@ -20,7 +20,7 @@ pub struct Calls {
 
 // SAFETY: the header says that the functions are called from the pager's threads.
 unsafe impl Send for Calls {}
-// SAFETY: as above, and several at a time.
+// SAFETY: the header says that several threads may call them at a time.
 unsafe impl Sync for Calls {}
 
 impl Calls {
@@ -46,7 +46,7 @@ impl Store for Calls {
 
     fn write_at(&self, offset: u64, content: &[u8]) -> io::Result<()> {
         let write_at = self.write_at.expect("it was checked");
-        // SAFETY: as above.
+        // SAFETY: the caller's function, which reads as many bytes as the slice has.
         done(unsafe { write_at(self.user, offset, content.as_ptr().cast(), content.len()) })
     }
 

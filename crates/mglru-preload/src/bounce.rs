@@ -53,7 +53,7 @@ impl BounceBuffer {
     /// Puts the first `len` bytes there.
     pub fn store(&self, memory: impl Iterator<Item = Range<usize>>, len: usize) {
         self.each(memory, len, |lent, program, len| {
-            // SAFETY: as above.
+            // SAFETY: the program's call may write there, and `each` ends with either side.
             unsafe { copy_nonoverlapping(lent, program as *mut u8, len) };
         });
     }

@@ -171,7 +171,7 @@ unsafe fn listed(first: Strings, others: Strings) -> Vec<*const c_char> {
     let nth = |n: usize| match n {
         // SAFETY: as the caller promises.
         0..5 => unsafe { *first.add(n) },
-        // SAFETY: as above.
+        // SAFETY: the list goes on there, and ends with null, as the caller promises.
         _ => unsafe { *others.add(n - 5) },
     };
     let mut list = Vec::new();

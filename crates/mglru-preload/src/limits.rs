@@ -156,7 +156,7 @@ unsafe fn change(pid: pid_t, resource: c_uint, new: *const rlimit, old: *mut rli
     let new = unsafe { new.as_ref() }.map(|&new| raised(new, own));
     match ask(pid, resource, new.as_ref()) {
         Ok(limit) => {
-            // SAFETY: as above.
+            // SAFETY: the caller's own pointer, null or to a limit that may be written.
             if let Some(old) = unsafe { old.as_mut() } {
                 *old = lowered(limit, own);
             }
@@ -209,7 +209,7 @@ pub fn descriptors_run_short() -> bool {
     // SAFETY: makes a descriptor that is closed at once.
     let next = unsafe { libc::memfd_create(c"mglru-probe".as_ptr(), libc::MFD_CLOEXEC) };
     if next >= 0 {
-        // SAFETY: as above.
+        // SAFETY: it was made here, and nobody else knows it.
         unsafe { libc::syscall(libc::SYS_close, next) };
     }
     next < 0 || next as u64 + OF_A_MAPPING > limit / 2

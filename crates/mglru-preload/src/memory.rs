@@ -109,7 +109,7 @@ unsafe impl GlobalAlloc for Own {
         match is_pagers_thread() {
             // SAFETY: the heap is locked.
             true => with_pagers(|heap| unsafe { heap.alloc(layout) }),
-            // SAFETY: as above.
+            // SAFETY: the program's heap is locked as well.
             false => with_program(|heap| unsafe { heap.alloc(layout) }),
         }
     }
@@ -131,7 +131,7 @@ unsafe impl GlobalAlloc for Own {
         match (heap::is_reserved(start), is_pagers_thread()) {
             // SAFETY: the block is of this heap, which is locked.
             (true, true) => with_pagers(|heap| unsafe { heap.resize(start, layout, size) }),
-            // SAFETY: as above.
+            // SAFETY: the block is of the program's heap, which is locked.
             (false, false) => with_program(|heap| unsafe { heap.resize(start, layout, size) }),
             // SAFETY: the caller's own promise.
             _ => unsafe { self.change_heap(start, layout, size) },

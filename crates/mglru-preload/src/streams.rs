@@ -42,7 +42,7 @@ fn items(
             break;
         }
     }
-    // SAFETY: as above.
+    // SAFETY: this thread has locked it.
     unsafe { funlockfile(stream) };
     Some((at - all.start) / size)
 }
