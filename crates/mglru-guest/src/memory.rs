@@ -32,7 +32,7 @@ pub struct Mapping {
 
 // SAFETY: the pointer is to a mapping that only `drop` takes away, and accesses are atomic.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: what threads share of it are atomic accesses to that mapping.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -80,7 +80,7 @@ impl Mapping {
         // SAFETY: the range is this mapping's; advice changes no content.
         unsafe { mm::madvise(start, len, advice) }.map_err(|e| format!("madvise: {e}"))?;
         if spec.locked {
-            // SAFETY: as above.
+            // SAFETY: the range is this mapping's; a lock changes no content.
             unsafe { mm::mlock(start, len) }.map_err(|e| format!("mlock: {e}"))?;
         }
         Ok(())
@@ -94,7 +94,7 @@ impl Mapping {
             // SAFETY: `page` checked the range, a page's start is aligned.
             unsafe { AtomicU64::from_ptr(at.cast()) }.store(self.stored(page), Ordering::Relaxed);
         } else {
-            // SAFETY: as above.
+            // SAFETY: `page` checked the range; a byte needs no alignment.
             unsafe { AtomicU8::from_ptr(at) }.load(Ordering::Relaxed);
         }
     }
