@@ -38,8 +38,19 @@ pub struct Store {
     records: Vec<Record>,
     file: Box<dyn Disk>,
     len: u64,
-    /// Held as long as the store is open; the system drops it with the process.
-    _lock: File,
+    #[cfg_attr(not(test), expect(dead_code, reason = "held as long as the store is open"))]
+    lock: Lock,
+}
+
+/// A folder's lock, which the system drops with the process.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that another thread is starting has a copy of the descriptor until it runs its
+        // program: closing ours would leave the folder locked for that long.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Holds the records found in a folder.
@@ -75,7 +86,7 @@ impl Store {
         let file = file.map_err(|e| Error::io(&path, e))?;
         let len = file.metadata().map_err(|e| Error::io(&path, e))?.len();
         let file = Box::new(file);
-        Ok((Self { dir: dir.to_path_buf(), records, file, len, _lock: lock }, found))
+        Ok((Self { dir: dir.to_path_buf(), records, file, len, lock }, found))
     }
 
     /// Returns the folder.
@@ -163,12 +174,12 @@ pub fn load(path: &Path) -> Result<Vec<Record>, Error> {
     }
 }
 
-fn lock(dir: &Path) -> Result<File, Error> {
+fn lock(dir: &Path) -> Result<Lock, Error> {
     let path = dir.join(LOCK);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|e| Error::io(&path, e))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => {
             let problem = "another mglru is writing this folder; wait for it or take another --out";
             Err(Error::Request(format!("{}: {problem}", dir.display())))
