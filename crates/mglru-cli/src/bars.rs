@@ -1,13 +1,16 @@
 //! Draws sizes of lists as bars of two kinds of pages, told apart by their pattern as well as by
 //! their colour.
 
-use ratatui::style::{Color, Stylize};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::Line;
+use ratatui::widgets::{Table, TableState};
 
 /// The sizes of one list or generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bar {
-    /// What stands before the bar; all of one picture are as wide as each other.
+    /// Text before the bar; all of one picture are equally wide.
     pub(super) name: String,
     /// Pages: anon, file.
     pub(super) pages: [u64; 2],
@@ -35,6 +38,13 @@ pub(super) fn lines(bars: &[Bar], width: usize) -> Vec<Line<'static>> {
 fn length(pages: u64, most: u64, room: usize) -> usize {
     let exact = pages as u128 * room.saturating_sub(1) as u128 / u128::from(most.max(1));
     (exact as usize).max(usize::from(pages > 0 && room > 1))
+}
+
+/// Draws a table with one row highlighted, and scrolls it to where that row shows.
+pub(super) fn choose(frame: &mut Frame<'_>, area: Rect, table: Table<'_>, chosen: usize) {
+    let mut state = TableState::new().with_selected(chosen);
+    let table = table.row_highlight_style(Style::new().reversed());
+    frame.render_stateful_widget(table, area, &mut state);
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ use mglru_lab::report::Report;
 use mglru_lab::runner::{self, Progress};
 use mglru_lab::samples::Series;
 use mglru_lab::sides::Sides;
-use mglru_lab::spec::{Experiment, run_id};
+use mglru_lab::spec::Experiment;
 use mglru_lab::store::{self, Found, Store};
 use mglru_lab::watch::Break;
 
-/// File of a run's folder that holds the command that repeats it.
+/// Names the file that holds the command that repeats a run.
 const COMMAND: &str = "command";
-/// File that people open and share.
+/// Names the page of a run: the file that people open and share.
 const PAGE: &str = "report.html";
 
 const EXAMPLES: &str = "\
@@ -135,14 +135,12 @@ fn watched(args: &Args) -> Answer {
     let experiments = args.asked.experiments()?;
     watch::check(&args.output, &experiments)?;
     let dir = folder(&experiments[0], args.output.out.clone());
-    std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-    match watch::records(&experiments[0], &dir, &args.breaks)? {
-        Some(_) => {
-            let output = Output { quiet: true, ..args.output.clone() };
-            execute(&args.asked, &output, &experiments, &[])
-        }
-        None => watch::left(&experiments[0], &args.output),
+    if !watch::records(&experiments[0], &dir, &args.breaks)? {
+        let kept = format!("left before the end; finished runs are kept in {}\n", dir.display());
+        return Ok((kept, 0));
     }
+    let output = Output { quiet: true, ..args.output.clone() };
+    execute(&args.asked, &output, &experiments, &[])
 }
 
 /// Refuses another table where none is printed.
@@ -234,11 +232,7 @@ pub(super) fn report(
     dir: &Path,
     output: &Output,
 ) -> Result<Report, Error> {
-    let (mut store, found) = Store::open(dir, experiment)?;
-    if !output.quiet {
-        tell(&found);
-    }
-    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
+    let mut store = open(experiment, dir, output.quiet)?;
     let jobs = output.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
     let mut report = Report::new(&experiment.plan, experiment.backend, records);
@@ -248,13 +242,20 @@ pub(super) fn report(
     Ok(report)
 }
 
+/// Opens an experiment's folder, says which records it has, and puts the plan beside them.
+pub(super) fn open(experiment: &Experiment, dir: &Path, is_quiet: bool) -> Result<Store, Error> {
+    let (store, found) = Store::open(dir, experiment)?;
+    if !is_quiet {
+        tell(&found);
+    }
+    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
+    Ok(store)
+}
+
 /// Draws the page of a folder's report, with what lies in the folder besides.
 pub(super) fn page(dir: &Path, report: &Report) -> Result<String, Error> {
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default();
-    let kept = |record: &Record| {
-        let id = run_id(&record.plan_hash, &record.variant, record.seed, record.point());
-        Series::read(&dir.join("runs").join(id))
-    };
+    let kept = |record: &Record| Series::read(&store::files(dir, &record.run_id()));
     let series = report.records.iter().map(kept).collect::<Result<_, _>>()?;
     let (plan, command) = (text("plan.toml"), text(COMMAND));
     Ok(render::html(report, &Beside { series, plan, command }))

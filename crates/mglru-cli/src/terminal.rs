@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use ratatui::{DefaultTerminal, Frame};
@@ -13,17 +13,17 @@ use mglru_error::Error;
 /// Longest time between two looks at whether a signal came.
 const BLINK: Duration = Duration::from_millis(200);
 
-/// The terminal, in the hands of the program until this is dropped.
+/// Holds the terminal, and gives it back when dropped.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
     ended: Arc<AtomicBool>,
 }
 
-/// What came from the keyboard, or did not.
+/// Says what the user did, or that the time is over.
 pub(super) enum Input {
-    /// A key.
+    /// The user pressed a key.
     Key(KeyCode),
-    /// Control-C, or a signal to end.
+    /// Control-C or a signal ends the program.
     End,
     /// The terminal has another size.
     Resized,
@@ -48,19 +48,30 @@ impl Screen {
         Ok(())
     }
 
-    /// Waits for a key, at most so long.
-    pub(super) fn input(&self, at_most: Duration) -> Result<Input, Error> {
-        if self.ended.load(Ordering::Relaxed) {
-            return Ok(Input::End);
+    /// Waits for input until a moment; looks for it once if that is past.
+    pub(super) fn input(&self, until: Instant) -> Result<Input, Error> {
+        loop {
+            if self.ended.load(Ordering::Relaxed) {
+                return Ok(Input::End);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if poll(left.min(BLINK)).map_err(failed)?
+                && let Some(input) = of(read().map_err(failed)?)
+            {
+                return Ok(input);
+            }
+            if left.is_zero() {
+                return Ok(Input::Nothing);
+            }
         }
-        if !poll(at_most.min(BLINK)).map_err(failed)? {
-            return Ok(Input::Nothing);
-        }
-        Ok(match read().map_err(failed)? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => pressed(key),
-            Event::Resize(..) => Input::Resized,
-            _ => Input::Nothing,
-        })
+    }
+}
+
+fn of(event: Event) -> Option<Input> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(pressed(key)),
+        Event::Resize(..) => Some(Input::Resized),
+        _ => None,
     }
 }
 

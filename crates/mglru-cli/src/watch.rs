@@ -6,7 +6,6 @@ mod history;
 mod pace;
 mod threads;
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::KeyCode;
@@ -14,14 +13,12 @@ use ratatui::crossterm::event::KeyCode;
 use self::draw::View;
 use self::history::History;
 use self::pace::Pace;
-use super::run::{Output, default_dir, tell};
+use super::Format;
+use super::run::{self, Output};
 use super::terminal::{self, Input, Screen};
-use super::{Answer, Format};
 use mglru_error::Error;
-use mglru_lab::record::Record;
 use mglru_lab::runner;
 use mglru_lab::spec::Experiment;
-use mglru_lab::store::{self, Store};
 use mglru_lab::watch::{Break, Watcher};
 use mglru_sim::live::Live;
 
@@ -35,44 +32,37 @@ const STEP_NS: u64 = 1_000_000;
 /// Refuses what cannot be watched.
 pub(super) fn check(output: &Output, runs: &[Experiment]) -> Result<(), Error> {
     let refuse = |problem: &str| Err(Error::Request(format!("--watch: {problem}")));
-    match runs {
-        _ if output.format != Format::Table => refuse("the result is a table; drop --format"),
-        [one] if one.backend == "sim" => match terminal::is_there() {
-            true => Ok(()),
-            false => refuse("needs a terminal for the picture and the keys"),
-        },
-        [_] => refuse(
-            "only the model can be watched (--backend sim); booted kernels stop at --until, pagers \
-             show in mglru top",
-        ),
-        _ => refuse("one backend at a time"),
+    let [one] = runs else { return refuse("one backend at a time") };
+    if output.format != Format::Table {
+        return refuse("the result is a table; drop --format");
+    }
+    if let Some(run) = one.runs.iter().find(|run| !run.job.can_watch()) {
+        let ways = "booted kernels stop at --until, pagers show in mglru top";
+        let only = "only runs of the model can be watched (--backend sim)";
+        return refuse(&format!("{}: {only}; {ways}", run.title()));
+    }
+    match terminal::is_there() {
+        true => Ok(()),
+        false => refuse("needs a terminal for the picture and the keys"),
     }
 }
 
-/// Runs an experiment under the eyes of whoever sits at the terminal; records are kept as without.
-/// None: they left before the end.
+/// Runs an experiment and shows it on the terminal; records are kept as without. `false`: the user
+/// left before the end.
 pub(super) fn records(
     experiment: &Experiment,
     dir: &std::path::Path,
     breaks: &[Break],
-) -> Result<Option<Vec<Record>>, Error> {
-    let (mut store, found) = Store::open(dir, experiment)?;
-    tell(&found);
-    store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
+) -> Result<bool, Error> {
+    let mut store = run::open(experiment, dir, false)?;
     let mut session = Session::new(Screen::open()?, breaks.to_vec());
     runner::watch_all(experiment, &mut store, &mut session)
-}
-
-/// What is said when the watcher left.
-pub(super) fn left(experiment: &Experiment, output: &Output) -> Answer {
-    let dir = output.out.clone().unwrap_or_else(|| default_dir(experiment));
-    Ok((format!("left before the end; finished runs are kept in {}\n", dir.display()), 0))
 }
 
 /// Says why a run stands still.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Halt {
-    /// Whoever watches wanted it.
+    /// The user has paused it.
     Paused,
     /// A condition began to hold.
     Break(String),
@@ -80,7 +70,7 @@ enum Halt {
     Over,
 }
 
-/// What whoever watches has asked for, and what they see.
+/// Holds what the user has asked for, and what the screen shows.
 struct Session {
     screen: Screen,
     breaks: Vec<Break>,
@@ -97,17 +87,16 @@ struct Session {
     /// The condition that is being typed, and what was wrong with it.
     prompt: Option<String>,
     complaint: String,
-    keys: VecDeque<KeyCode>,
 }
 
-/// What comes after a key.
+/// Says what a key leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// The run goes on.
     Stay,
-    /// The next run, please.
+    /// The next run begins.
     Finish,
-    /// No more.
+    /// The user leaves.
     Leave,
 }
 
@@ -125,7 +114,6 @@ impl Session {
             history: History::default(),
             prompt: None,
             complaint: String::new(),
-            keys: VecDeque::new(),
         }
     }
 
@@ -214,22 +202,6 @@ impl Session {
         }
     }
 
-    /// Waits for keys until the next picture is due, or at most a moment if the run stands still.
-    fn listen(&mut self, until: Instant) -> Result<bool, String> {
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.screen.input(left).map_err(|e| e.to_string())? {
-                Input::Key(key) => self.keys.push_back(key),
-                Input::End => return Ok(false),
-                Input::Resized => return Ok(true),
-                Input::Nothing => {}
-            }
-            if !self.keys.is_empty() || Instant::now() >= until {
-                return Ok(true);
-            }
-        }
-    }
-
     fn press(&mut self, key: KeyCode, live: &mut Live) -> Result<Next, String> {
         if self.prompt.is_some() {
             self.type_condition(key);
@@ -310,15 +282,15 @@ impl Watcher for Session {
             if self.skips && self.halt == Some(Halt::Over) {
                 return Ok(true);
             }
-            if !self.listen(due)? {
-                return Ok(false);
-            }
-            while let Some(key) = self.keys.pop_front() {
-                match self.press(key, live)? {
-                    Next::Stay => {}
-                    Next::Finish => return Ok(true),
-                    Next::Leave => return Ok(false),
-                }
+            let next = match self.screen.input(due).map_err(|e| e.to_string())? {
+                Input::Key(key) => self.press(key, live)?,
+                Input::End => Next::Leave,
+                Input::Resized | Input::Nothing => Next::Stay,
+            };
+            match next {
+                Next::Stay => {}
+                Next::Finish => return Ok(true),
+                Next::Leave => return Ok(false),
             }
         }
     }

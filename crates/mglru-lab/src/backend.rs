@@ -132,11 +132,16 @@ pub trait Job: Send + Sync {
         Err("only the model tells the life of a page (--backend sim)".to_string())
     }
 
-    /// As [`Job::run_keeping`], driven by somebody who watches; none: who watched left before the
+    /// Tells whether [`Job::run_watched`] can be asked for.
+    fn can_watch(&self) -> bool {
+        false
+    }
+
+    /// Runs as [`Job::run_keeping`] does, driven by a watcher; none: the watcher left before the
     /// end.
     ///
     /// # Errors
-    /// As [`Job::run_keeping`], or that the backend cannot be watched.
+    /// As [`Job::run_keeping`], or that the run cannot be watched.
     fn run_watched(
         &self,
         seed: u64,
@@ -144,10 +149,7 @@ pub trait Job: Send + Sync {
         watcher: &mut dyn Watcher,
     ) -> Result<Option<Outcome>, Failure> {
         let _ = (seed, files, watcher);
-        let ways = "booted kernels stop at --until, pagers show in mglru top";
-        Err(Failure::Input(format!(
-            "--watch: only the model can be watched (--backend sim); {ways}"
-        )))
+        Err(Failure::Input("--watch: this run cannot be watched".to_string()))
     }
 
     /// Tells whether the machine is another while it is traced: a record made then is kept apart.

@@ -108,6 +108,11 @@ impl Record {
         self.custom.get(POINT).and_then(Json::as_str).unwrap_or_default()
     }
 
+    /// Returns the name that the run's files have.
+    pub fn run_id(&self) -> String {
+        crate::spec::run_id(&self.plan_hash, &self.variant, self.seed, self.point())
+    }
+
     /// Returns the key that tells runs of one plan apart.
     pub fn key(&self) -> (&str, u64, &str) {
         (&self.variant, self.seed, self.point())

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::backend::{Failure, Outcome};
 use crate::record::Record;
 use crate::spec::{Experiment, RunSpec};
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::watch::Watcher;
 use mglru_error::Error;
 
@@ -100,12 +100,12 @@ fn run_missing(
     progress: &Progress,
 ) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
-    let files = store.dir().join("runs");
+    let dir = store.dir().to_path_buf();
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..jobs.clamp(1, runs.len().max(1)) {
             let sender = sender.clone();
-            scope.spawn(|| work(runs, &next, &files, progress.stop.as_ref(), sender));
+            scope.spawn(|| work(runs, &next, &dir, progress.stop.as_ref(), sender));
         }
         drop(sender);
         let mut steps = vec![0; runs.len()];
@@ -138,7 +138,7 @@ fn advance(bar: &ProgressBar, have: &mut u64, now: u64) {
 fn work(
     runs: &[RunSpec],
     next: &AtomicUsize,
-    files: &Path,
+    dir: &Path,
     stop: Option<&Stop>,
     sender: Sender<Message>,
 ) {
@@ -154,7 +154,7 @@ fn work(
                 let _ = sender.send(Message::Progress { run, steps });
             }
         };
-        let files = files.join(&spec.id);
+        let files = store::files(dir, &spec.id);
         let made = || match &spec.events {
             None => spec.job.run_keeping(spec.seed, &report, &files),
             Some(events) => spec.job.run_traced(spec.seed, &report, &files, events),
@@ -219,30 +219,29 @@ fn judged(
     })
 }
 
-/// Makes every run, one after the other, each driven by whoever watches, and keeps the records that
-/// are missing. None: the watcher left before the end.
+/// Makes every run, one after the other, each driven by the watcher, and keeps the records that are
+/// missing; `false`: the watcher left before the end.
 ///
 /// # Errors
-/// As [`run_all`], or that the backend cannot be watched.
+/// As [`run_all`], or that a run cannot be watched.
 pub fn watch_all(
     experiment: &Experiment,
     store: &mut Store,
     watcher: &mut dyn Watcher,
-) -> Result<Option<Vec<Record>>, Error> {
+) -> Result<bool, Error> {
     let of = experiment.runs.len();
     for (nth, run) in experiment.runs.iter().enumerate() {
         watcher.next(&run.title(), nth + 1, of);
         let start = Instant::now();
-        let files = store.dir().join("runs").join(&run.id);
+        let files = store::files(store.dir(), &run.id);
         let result = run.job.run_watched(run.seed, &files, watcher).transpose();
-        let Some(result) = result else { return Ok(None) };
-        let record = judged(experiment, run, result)?;
-        if !store.has(run) {
-            store.push(record)?;
-            store.push_timing(run, start.elapsed().as_secs_f64())?;
+        let Some(result) = result else { return Ok(false) };
+        match store.has(run) {
+            true => drop(judged(experiment, run, result)?),
+            false => keep(experiment, store, run, result, start.elapsed().as_secs_f64())?,
         }
     }
-    store.finish(experiment).map(Some)
+    Ok(true)
 }
 
 /// Makes an experiment's first run and keeps no files of it.

@@ -17,6 +17,11 @@ const OTHER: &str = "records.other.jsonl";
 const TIMING: &str = "timing.jsonl";
 const LOCK: &str = "lock";
 
+/// Returns where the files of a run begin that a backend keeps in a folder of records.
+pub fn files(dir: &Path, run: &str) -> PathBuf {
+    dir.join("runs").join(run)
+}
+
 /// Does a store's work on files; a test puts a disk that fills up in its place.
 pub trait Disk: Write + Send {
     /// Cuts the file to `len` bytes.

@@ -206,7 +206,7 @@ impl Arena {
         Presence::after(store || self.uffd().keeps_accessed())
     }
 
-    /// A staged page whose content is absent else.
+    /// Tells whether a page is staged and its content is nowhere else.
     pub fn is_unsaved(&self, page: u32, presence: Presence) -> bool {
         presence == Presence::Staged && self.pages.slot(page) == 0
     }

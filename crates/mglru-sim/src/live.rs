@@ -14,15 +14,13 @@ use crate::samples::{Sample, Samples};
 use crate::spec::{MachineSpec, PAGE_SIZE};
 use crate::stall::Stalled;
 use crate::task::{Doing, State};
-use crate::tracing::comm;
+use crate::tracing::comms;
 
 /// A run under way.
 pub struct Live {
     machine: Machine,
-    /// Names of tasks: what the last part of their group's path says.
+    /// Names of tasks, as trace events have them.
     names: Vec<String>,
-    /// Paths of groups, the root first.
-    groups: Vec<String>,
 }
 
 /// Tells what a machine holds and does at a moment.
@@ -111,12 +109,7 @@ impl Live {
         let mut machine = Machine::new(spec, config, workload, seed)?;
         machine.samples = Some(Samples::default());
         machine.start();
-        let root = std::iter::once("/".to_string());
-        Ok(Self {
-            machine,
-            names: layout.tasks.iter().map(|task| comm(&layout, task.group)).collect(),
-            groups: root.chain(layout.groups.iter().map(|group| group.name.clone())).collect(),
-        })
+        Ok(Self { machine, names: comms(&layout) })
     }
 
     /// Carries out the next event (a turn of a task, the end of an I/O, a step of kswapd); `false`:
@@ -140,7 +133,7 @@ impl Live {
 
     /// Lists the paths of groups, the root first.
     pub fn groups(&self) -> &[String] {
-        &self.groups
+        self.machine.recorder.group_names()
     }
 
     /// Reads the counters of the machine.

@@ -192,7 +192,12 @@ impl Recorder {
         names.zip(self.blocks.drain(..)).filter(|(_, [made, _])| *made > 0).collect()
     }
 
-    /// Path of a group.
+    /// Lists the paths of groups, the root first.
+    pub(crate) fn group_names(&self) -> &[String] {
+        &self.group_names
+    }
+
+    /// Returns the path of a group.
     pub(crate) fn group_name(&self, memcg: MemcgId) -> &str {
         &self.group_names[memcg.index()]
     }

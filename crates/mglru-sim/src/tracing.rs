@@ -140,7 +140,7 @@ impl Tracer {
             pending: BinaryHeap::new(),
             nth: 0,
             who: Who::Nobody,
-            comms: layout.tasks.iter().map(|task| comm(layout, task.group)).collect(),
+            comms: comms(layout),
             cpus,
             nodes,
             awake: vec![false; nodes as usize],
@@ -190,8 +190,12 @@ impl Tracer {
     }
 }
 
-/// Tasks are called after their group.
-pub(crate) fn comm(layout: &Layout, group: Option<u32>) -> String {
+/// Names tasks after their groups.
+pub(crate) fn comms(layout: &Layout) -> Vec<String> {
+    layout.tasks.iter().map(|task| comm(layout, task.group)).collect()
+}
+
+fn comm(layout: &Layout, group: Option<u32>) -> String {
     let path = group.map_or("", |group| &layout.groups[group as usize].name);
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("task");
     name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(COMM).collect()

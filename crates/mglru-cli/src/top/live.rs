@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style, Stylize};
+use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row as Cells, Table};
 
@@ -13,7 +13,6 @@ use super::super::Answer;
 use super::super::bars::{self, Bar};
 use super::super::terminal::{Input, Screen};
 use super::Watch;
-use mglru_error::Error;
 use mglru_live::steer::top::{HEAD, Row};
 
 const KEYS: &str = "up/down group  space look now  q quit";
@@ -32,38 +31,15 @@ pub(super) fn show(watch: &mut Watch<'_>) -> Answer {
         loop {
             chosen = chosen.min(rows.len().saturating_sub(1));
             screen.draw(|frame| draw(frame, &rows, chosen))?;
-            match wait(&screen, next)? {
-                None => return Ok((String::new(), 0)),
-                Some(Move::Look) => break,
-                Some(Move::Up) => chosen = chosen.saturating_sub(1),
-                Some(Move::Down) => chosen += 1,
-                Some(Move::Draw) => {}
+            match screen.input(next)? {
+                Input::End | Input::Key(KeyCode::Char('q') | KeyCode::Esc) => {
+                    return Ok((String::new(), 0));
+                }
+                Input::Nothing | Input::Key(KeyCode::Char(' ')) => break,
+                Input::Key(KeyCode::Up | KeyCode::BackTab) => chosen = chosen.saturating_sub(1),
+                Input::Key(KeyCode::Down | KeyCode::Tab) => chosen += 1,
+                Input::Key(_) | Input::Resized => {}
             }
-        }
-    }
-}
-
-/// What comes next on the screen.
-enum Move {
-    /// Another look at the pagers.
-    Look,
-    /// The same in another size.
-    Draw,
-    Up,
-    Down,
-}
-
-/// Waits for a key until the next look is due; none: that was the last.
-fn wait(screen: &Screen, next: Instant) -> Result<Option<Move>, Error> {
-    loop {
-        match screen.input(next.saturating_duration_since(Instant::now()))? {
-            Input::End | Input::Key(KeyCode::Char('q') | KeyCode::Esc) => return Ok(None),
-            Input::Key(KeyCode::Up | KeyCode::BackTab) => return Ok(Some(Move::Up)),
-            Input::Key(KeyCode::Down | KeyCode::Tab) => return Ok(Some(Move::Down)),
-            Input::Key(KeyCode::Char(' ')) => return Ok(Some(Move::Look)),
-            Input::Resized => return Ok(Some(Move::Draw)),
-            _ if Instant::now() >= next => return Ok(Some(Move::Look)),
-            _ => {}
         }
     }
 }
@@ -86,13 +62,9 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, rows: &[Row], chosen: usize) {
         Constraint::Length(all.chain([HEAD[at].len()]).max().unwrap_or(0) as u16)
     };
     let widths: Vec<Constraint> = (0..SHOWN).map(width).collect();
-    let from = (chosen + 1).saturating_sub(usize::from(area.height.saturating_sub(1)));
-    let lines = cells.into_iter().enumerate().skip(from).map(|(at, cells)| {
-        let is_chosen = if at == chosen { Modifier::REVERSED } else { Modifier::empty() };
-        Cells::new(cells).style(Style::new().add_modifier(is_chosen))
-    });
     let head = Cells::new(HEAD[..SHOWN].to_vec()).bold();
-    frame.render_widget(Table::new(lines, widths).header(head), area);
+    let table = Table::new(cells.into_iter().map(Cells::new), widths).header(head);
+    bars::choose(frame, area, table, chosen);
 }
 
 fn draw_lists(frame: &mut Frame<'_>, area: Rect, row: &Row) {

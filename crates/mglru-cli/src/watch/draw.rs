@@ -4,7 +4,7 @@ use mglru_sim::live::Look;
 use mglru_sim::samples::{COLUMNS, GroupSample};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 
@@ -81,19 +81,11 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &View<'_>) {
 
 fn draw_groups(frame: &mut Frame<'_>, area: Rect, view: &View<'_>) {
     let groups = view.look.sample.groups.iter().enumerate();
-    // The chosen one is in sight.
-    let from = (view.group + 1).saturating_sub(6);
-    let rows = groups.skip(from).map(|(at, group)| {
-        let style = Style::new().add_modifier(match at == view.group {
-            true => Modifier::REVERSED,
-            false => Modifier::empty(),
-        });
-        Row::new(group_cells(view, at, group)).style(style)
-    });
+    let rows = groups.map(|(at, group)| Row::new(group_cells(view, at, group)));
     let widths = [14, 8, 8, 8, 8, 8, 8].map(Constraint::Length);
     let head = ["group", "current", "max", "anon", "file", "dirty", "stall %"];
     let table = Table::new(rows, widths).header(Row::new(head).bold());
-    frame.render_widget(table.block(Block::bordered().title("Groups")), area);
+    bars::choose(frame, area, table.block(Block::bordered().title("Groups")), view.group);
 }
 
 fn group_cells(view: &View<'_>, at: usize, group: &GroupSample) -> [String; 7] {

@@ -78,7 +78,7 @@ fn what_cannot_be_watched_is_one_line() {
     for (args, problem) in [
         (&["w.toml"][..], "--watch: needs a terminal for the picture and the keys"),
         (&["w.toml", "--format", "json"], "--watch: the result is a table; drop --format"),
-        (&["w.toml", "--backend", "kernel"], "--watch: only the model can be watched"),
+        (&["w.toml", "--backend", "kernel"], "only runs of the model can be watched"),
         (&["w.toml", "--backend", "sim,kernel"], "--watch: one backend at a time"),
         (&["all"], "--watch: name one plan"),
         (&["w.toml", "--break", "oom_kil>0"], "oom_kil: no such counter (did you mean oom_kill"),
@@ -88,6 +88,10 @@ fn what_cannot_be_watched_is_one_line() {
         let text = workdir.refused(&args);
         assert!(text.contains(problem), "{args:?}: {text}");
     }
+    let bound = PLAN.replace("\"classic\"]", "\"lru\"]");
+    std::fs::write(workdir.path().join("bound.toml"), bound).unwrap();
+    let text = workdir.refused(&["run", "bound.toml", "--watch"]);
+    assert!(text.contains("lru seed 1: only runs of the model"), "{text}");
     let mut terminal = watch(&workdir, &["--out", "o", "--break", "/x:anon>0"]);
     terminal.press("");
     let (status, text) = terminal.end();

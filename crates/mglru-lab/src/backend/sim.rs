@@ -122,6 +122,10 @@ impl Job for SimJob {
         self.kept(seed, progress, files, Some(Box::new(events)))
     }
 
+    fn can_watch(&self) -> bool {
+        true
+    }
+
     fn run_watched(
         &self,
         seed: u64,

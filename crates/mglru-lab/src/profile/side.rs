@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::{FILE, Phase, Profile};
 use crate::record::Record;
-use crate::spec::run_id;
 use crate::store;
 use mglru_error::Error;
 
@@ -69,8 +68,7 @@ pub fn sides(dir: &Path, phase: Option<&str>) -> Result<Vec<Side>, Error> {
 }
 
 fn read(dir: &Path, record: &Record) -> Result<Profile, Error> {
-    let id = run_id(&record.plan_hash, &record.variant, record.seed, record.point());
-    let file = dir.join("runs").join(id).with_extension(FILE);
+    let file = store::files(dir, &record.run_id()).with_extension(FILE);
     let text = fs::read_to_string(&file).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Error::Request(format!(
             "{}: {} seed {} has no profile; run it with --profile",
@@ -121,7 +119,7 @@ mod tests {
         fs::write(dir.path().join("records.jsonl"), lines).unwrap();
         fs::create_dir(dir.path().join("runs")).unwrap();
         for record in &records[..profiled] {
-            let id = run_id(&record.plan_hash, &record.variant, record.seed, record.point());
+            let id = record.run_id();
             let phases = vec![phase("", false, 100), phase("run", true, 10 * record.seed)];
             let text = serde_json::to_string(&Profile { kernel: "k".into(), phases }).unwrap();
             fs::write(dir.path().join("runs").join(format!("{id}.{FILE}")), text).unwrap();
