@@ -14,13 +14,13 @@ use crate::snapshot::LRU_GEN;
 /// Error of an operation on a group the kernel does not know.
 const NO_ENTRY: i32 = -2;
 
-/// Carries a command out; one that the kernel refuses is told with its error.
+/// Carries a command out; the outcome of one that the kernel refuses has its error.
 pub fn carry_out(command: &Administer) -> Command {
     let start = Instant::now();
     let mut done = match command {
         Administer::Sync => {
             rustix::fs::sync();
-            told("sync", Ok(()))
+            outcome("sync", Ok(()))
         }
         Administer::DropCaches => write("/proc/sys/vm/drop_caches", "3"),
         Administer::Write { path, value } => write(path, value),
@@ -31,7 +31,7 @@ pub fn carry_out(command: &Administer) -> Command {
         }
         Administer::Remove { group } => {
             let dir = group_dir(group);
-            told(&format!("rmdir {dir}"), fs::remove_dir(&dir))
+            outcome(&format!("rmdir {dir}"), fs::remove_dir(&dir))
         }
         Administer::Age { group, can_swap, force } => debug(group, |id, node| {
             let max_seq = node.generations.last()?.seq;
@@ -49,10 +49,10 @@ pub fn carry_out(command: &Administer) -> Command {
 }
 
 fn write(path: &str, value: &str) -> Command {
-    told(&format!("{value} > {path}"), fs::write(path, value))
+    outcome(&format!("{value} > {path}"), fs::write(path, value))
 }
 
-/// Gives a command for each node of the group; the first that is refused is told.
+/// Carries out a command for each node of the group; returns the first that is refused.
 fn debug(group: &str, text: impl Fn(u64, &NodeGenerations) -> Option<String>) -> Command {
     let all = generations(&fs::read_to_string(LRU_GEN).unwrap_or_default());
     let Some(MemcgGenerations { id, nodes, .. }) = all.iter().find(|memcg| memcg.path == group)
@@ -60,7 +60,8 @@ fn debug(group: &str, text: impl Fn(u64, &NodeGenerations) -> Option<String>) ->
         return Command { text: format!("{LRU_GEN}: no {group}"), rc: NO_ENTRY, took_us: 0 };
     };
     let lines = nodes.iter().filter_map(|node| text(*id, node));
-    let commands: Vec<Command> = lines.map(|line| told(&line, fs::write(LRU_GEN, &line))).collect();
+    let commands: Vec<Command> =
+        lines.map(|line| outcome(&line, fs::write(LRU_GEN, &line))).collect();
     let refused = commands.iter().position(|command| command.rc != 0).unwrap_or(0);
     commands.get(refused).cloned().unwrap_or(Command {
         text: format!("{LRU_GEN}: {group} has no node"),
@@ -69,7 +70,7 @@ fn debug(group: &str, text: impl Fn(u64, &NodeGenerations) -> Option<String>) ->
     })
 }
 
-fn told(text: &str, result: io::Result<()>) -> Command {
+fn outcome(text: &str, result: io::Result<()>) -> Command {
     let rc = result.err().map_or(0, |e| -e.raw_os_error().unwrap_or(1));
     Command { text: text.to_owned(), rc, took_us: 0 }
 }

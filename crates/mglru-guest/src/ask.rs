@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// Holds the first line a worker is given.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
-    /// The workload, of which it carries out some tasks.
+    /// The workload; the worker carries out some of its tasks.
     pub workload: Workload,
-    /// Which, and where.
+    /// The worker's tasks and its group.
     pub me: Worker,
-    /// Where it stops to be looked at.
+    /// Says after which accesses it stops to be looked at.
     pub steps: Option<Steps>,
     /// Where the run ends early.
     pub until: Option<Until>,
@@ -35,9 +35,9 @@ pub enum Ask {
     Administer { task: u32, command: Administer },
     /// A task is done.
     TaskDone { task: u32 },
-    /// The answer to [`Tell::Count`]: operations, reads, writes.
+    /// The answer to [`Message::Count`]: operations, reads, writes.
     Counted { ops: u64, reads: u64, writes: u64 },
-    /// The answer to [`Tell::Finish`].
+    /// The answer to [`Message::Finish`].
     Measured(Measured),
     /// The worker cannot go on.
     Failed { why: String },
@@ -45,7 +45,7 @@ pub enum Ask {
 
 /// Lists the messages from the first process to a worker.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Tell {
+pub enum Message {
     /// Tasks may begin.
     Go,
     /// The request of a task is done.

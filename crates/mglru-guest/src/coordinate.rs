@@ -1,6 +1,6 @@
-//! The first process while a workload runs: it starts the workers, answers what they ask, samples
-//! the groups, and tells the host. A worker that is killed is out; the others go on, as tasks of a
-//! real machine would.
+//! The first process while a workload runs: it starts the workers, answers their requests, samples
+//! the groups, and reports to the host. A worker that is killed is out; the others go on, as tasks
+//! of a real machine would.
 
 mod running;
 
@@ -15,7 +15,7 @@ use mglru_guest::{Order, Report};
 
 use self::running::{Heard, Running, start_worker};
 use crate::administer;
-use crate::ask::{Ask, Start, Tell};
+use crate::ask::{Ask, Message, Start};
 use crate::counts;
 use crate::events;
 use crate::link::Link;
@@ -26,7 +26,7 @@ use crate::symbols;
 /// The guest passes trace events on this often, where a run is traced.
 const EVENTS_EVERY: Duration = Duration::from_millis(20);
 
-/// A barrier: whose it is, and its number.
+/// A barrier: the barrier set that waits at it, and its number.
 type Barrier = (Option<u32>, u32);
 
 /// The run as a whole.
@@ -35,10 +35,10 @@ struct Coordinator<'a> {
     heard: Receiver<Heard>,
     /// Heard while waiting for something else.
     later: VecDeque<Heard>,
-    /// Tasks at each barrier of each crew, with their workers.
+    /// Tasks at each barrier of each barrier set, with their workers.
     barriers: BTreeMap<Barrier, Vec<(usize, u32)>>,
-    /// The crew of each task.
-    crews: Vec<Option<u32>>,
+    /// The barrier set of each task.
+    barrier_sets: Vec<Option<u32>>,
     observer: Observer,
     sample_every: Duration,
     next_sample: Instant,
@@ -48,8 +48,8 @@ struct Coordinator<'a> {
     recording: Option<Result<(), String>>,
     /// Says where the run ends early, if it does and has not come there.
     until: Option<Until>,
-    /// Trace events that are told as the work goes on.
-    told: Option<events::Reader>,
+    /// Reads the trace events that are sent to the host as the work goes on.
+    event_reader: Option<events::Reader>,
     link: &'a mut Link,
 }
 
@@ -73,14 +73,14 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         heard,
         later: VecDeque::new(),
         barriers: BTreeMap::new(),
-        crews: workload.crews.clone(),
+        barrier_sets: workload.barrier_sets.clone(),
         observer: Observer::new(order),
         sample_every,
         next_sample: Instant::now() + sample_every,
         steps: order.steps.unwrap_or_default(),
         recording: None,
         until: order.until.clone(),
-        told: None,
+        event_reader: None,
         link,
     };
     run.await_ready()?;
@@ -91,10 +91,10 @@ pub fn run(order: &Order, workload: &Workload, link: &mut Link) -> Result<(), St
         events::arm(until)?;
     }
     if order.trace_events {
-        run.told = Some(events::Reader::begin()?);
+        run.event_reader = Some(events::Reader::begin()?);
     }
     marker::start();
-    run.tell_all(&Tell::Go);
+    run.send_all(&Message::Go);
     while run.workers.iter().any(|worker| !worker.left.is_empty()) {
         let heard = run.next();
         run.answer(heard)?;
@@ -119,8 +119,8 @@ impl Coordinator<'_> {
         }
     }
 
-    fn tell_all(&mut self, tell: &Tell) {
-        self.workers.iter_mut().for_each(|worker| worker.say(tell));
+    fn send_all(&mut self, message: &Message) {
+        self.workers.iter_mut().for_each(|worker| worker.say(message));
     }
 
     /// The next thing heard; samples are taken meanwhile.
@@ -139,9 +139,9 @@ impl Coordinator<'_> {
                 self.link.say(&Report::Sample { at_us, groups });
                 self.next_sample = Instant::now() + self.sample_every;
             }
-            self.tell_events();
+            self.send_events();
             let mut wait = self.next_sample.saturating_duration_since(now);
-            if self.told.is_some() {
+            if self.event_reader.is_some() {
                 wait = wait.min(EVENTS_EVERY);
             }
             match self.heard.recv_timeout(wait) {
@@ -152,9 +152,9 @@ impl Coordinator<'_> {
         }
     }
 
-    /// Passes trace events on before the kernel's buffer is full.
-    fn tell_events(&mut self) {
-        let text = self.told.as_mut().map_or_else(String::new, events::Reader::take);
+    /// Sends trace events to the host before the kernel's buffer is full.
+    fn send_events(&mut self) {
+        let text = self.event_reader.as_mut().map_or_else(String::new, events::Reader::take);
         if !text.is_empty() {
             self.link.say(&Report::Events { text });
         }
@@ -168,24 +168,24 @@ impl Coordinator<'_> {
                 let snapshot = Box::new(self.observer.snapshot(done));
                 self.link.say(&Report::Mark { phase, at: snapshot });
                 marker::start();
-                self.workers[at].say(&Tell::GoOn { task });
+                self.workers[at].say(&Message::GoOn { task });
             }
             Some(Ask::Step { task, access }) => {
                 self.look(access);
-                self.workers[at].say(&Tell::GoOn { task });
+                self.workers[at].say(&Message::GoOn { task });
             }
             Some(Ask::Stop { task, access }) => {
                 self.stop(access)?;
-                self.workers[at].say(&Tell::GoOn { task });
+                self.workers[at].say(&Message::GoOn { task });
             }
             Some(Ask::Barrier { task, id }) => {
-                self.barriers.entry((self.crew(task), id)).or_default().push((at, task));
+                self.barriers.entry((self.barrier_set(task), id)).or_default().push((at, task));
                 self.open_barriers();
             }
             Some(Ask::Administer { task, command }) => {
                 let done = administer::carry_out(&command);
                 self.link.say(&Report::Command(done));
-                self.workers[at].say(&Tell::GoOn { task });
+                self.workers[at].say(&Message::GoOn { task });
             }
             Some(Ask::TaskDone { task }) => {
                 self.workers[at].left.remove(&task);
@@ -207,20 +207,20 @@ impl Coordinator<'_> {
         Ok(())
     }
 
-    /// Tells everything, once, while the worker that asked stands still. The host ends the machine
-    /// then, or lets it go on.
+    /// Reports the whole state, once, while the worker that asked stands still. The host then ends
+    /// the machine or lets it go on.
     fn stop(&mut self, access: u64) -> Result<(), String> {
         if self.until.take().is_none() {
             return Ok(());
         }
-        // Telling everything takes time of its own.
+        // The report takes time of its own.
         let at_us = self.observer.at_us();
         let events = events::latest();
         let at = Snapshot { at_us, ..self.observer.snapshot(Done::default()) };
         let step = Step { access, at, pages: self.observer.pages(), events };
         self.link.say(&Report::Stopped { at: Box::new(step), text: symbols::text_address() });
         self.link.await_host()?;
-        self.tell_all(&Tell::PassBy);
+        self.send_all(&Message::PassBy);
         Ok(())
     }
 
@@ -231,8 +231,8 @@ impl Coordinator<'_> {
             Some(Err(why)) => why.clone(),
             None => String::new(),
         };
-        let told = self.steps.closely || self.steps.pages;
-        let pages = if told { self.observer.pages() } else { Vec::new() };
+        let reports_pages = self.steps.closely || self.steps.pages;
+        let pages = if reports_pages { self.observer.pages() } else { Vec::new() };
         let step = Step { access, at: self.observer.state(), pages, events };
         self.link.say(&Report::Step(Box::new(step)));
         if self.steps.closely && self.recording.is_none() {
@@ -240,7 +240,7 @@ impl Coordinator<'_> {
         }
     }
 
-    /// A worker's line is closed: it was killed, or it broke.
+    /// Notes the end of a worker whose line is closed: it was killed, or it broke.
     fn gone(&mut self, at: usize) -> Result<(), String> {
         let worker = &mut self.workers[at];
         let status = worker.child.wait().map_err(|e| format!("worker {at}: {e}"))?;
@@ -258,16 +258,16 @@ impl Coordinator<'_> {
         }
     }
 
-    /// A process whose tasks have all ended ends while others go on, as a program does: its memory
-    /// is given back. What it counted is asked first.
+    /// Ends a process whose tasks have all ended while others go on, as a program does: its memory
+    /// is given back. Asks for its counts first.
     fn dismiss_if_done(&mut self, at: usize) -> Result<(), String> {
         let others = self.workers.iter().any(|worker| !worker.left.is_empty());
         if !self.workers[at].busy.is_empty() || !others {
             return Ok(());
         }
         let kernel = counts::of_process(self.workers[at].child.id());
-        self.workers[at].say(&Tell::Count);
-        self.workers[at].say(&Tell::Finish);
+        self.workers[at].say(&Message::Count);
+        self.workers[at].say(&Message::Finish);
         while self.workers[at].line.is_some() {
             match self.listen() {
                 (from, Some(Ask::Counted { ops, reads, writes })) if from == at => {
@@ -283,33 +283,35 @@ impl Coordinator<'_> {
         Ok(())
     }
 
-    fn crew(&self, task: u32) -> Option<u32> {
-        self.crews.get(task as usize).copied().flatten()
+    fn barrier_set(&self, task: u32) -> Option<u32> {
+        self.barrier_sets.get(task as usize).copied().flatten()
     }
 
-    /// Opens each barrier at which every task of a crew that has not ended stands.
+    /// Opens each barrier at which every task of a barrier set that has not ended stands.
     fn open_barriers(&mut self) {
         let mut left: BTreeMap<Option<u32>, usize> = BTreeMap::new();
         for task in self.workers.iter().flat_map(|worker| &worker.busy) {
-            *left.entry(self.crew(*task)).or_default() += 1;
+            *left.entry(self.barrier_set(*task)).or_default() += 1;
         }
-        let of = |crew: &Option<u32>| left.get(crew).copied().unwrap_or(0);
+        let of = |barrier_set: &Option<u32>| left.get(barrier_set).copied().unwrap_or(0);
         let full: Vec<Barrier> = self
             .barriers
             .iter()
-            .filter(|((crew, _), waiting)| !waiting.is_empty() && waiting.len() >= of(crew))
+            .filter(|((barrier_set, _), waiting)| {
+                !waiting.is_empty() && waiting.len() >= of(barrier_set)
+            })
             .map(|(id, _)| *id)
             .collect();
         for id in full {
             for (at, task) in self.barriers.remove(&id).unwrap_or_default() {
-                self.workers[at].say(&Tell::GoOn { task });
+                self.workers[at].say(&Message::GoOn { task });
             }
         }
     }
 
     /// Sums the work of all workers so far; one that is gone counts by its last report.
     fn counts(&mut self) -> Done {
-        self.tell_all(&Tell::Count);
+        self.send_all(&Message::Count);
         let alive = self.workers.iter().filter(|worker| worker.line.is_some()).count();
         let mut answered = 0;
         while answered < alive {
@@ -332,7 +334,7 @@ impl Coordinator<'_> {
         marker::stop();
         let done = self.counts();
         let at = Box::new(self.observer.snapshot(done));
-        self.tell_all(&Tell::Finish);
+        self.send_all(&Message::Finish);
         while self.workers.iter().any(|worker| worker.line.is_some()) {
             match self.next() {
                 (at, Some(Ask::Measured(measured))) => {
@@ -342,7 +344,7 @@ impl Coordinator<'_> {
                 _ => {}
             }
         }
-        self.tell_events();
+        self.send_events();
         let workers = self.workers.into_iter().map(|worker| worker.ended).collect();
         self.link.say(&Report::Over { at, workers });
         Ok(())

@@ -22,8 +22,8 @@ const EVENTS: [&str; 7] = [
     "writeback/writeback_written",
     "writeback/balance_dirty_pages",
 ];
-/// Events that are told while the work goes on: those that the model knows.
-const TOLD: [&str; 9] = [
+/// Events that are sent while the work goes on: those that the model knows.
+const STREAMED: [&str; 9] = [
     "vmscan",
     "filemap/mm_filemap_add_to_page_cache",
     "filemap/mm_filemap_delete_from_page_cache",
@@ -66,7 +66,7 @@ pub struct Reader {
 impl Reader {
     /// Has the kernel record; the first line says that the work begins.
     pub fn begin() -> Result<Self, String> {
-        enable(&TOLD)?;
+        enable(&STREAMED)?;
         put("trace", "")?;
         put("trace_marker", BEGIN)?;
         let path = format!("{TRACING}/trace_pipe");

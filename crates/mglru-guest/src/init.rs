@@ -23,8 +23,8 @@ const MOUNTS: [(&str, &str); 5] = [
 pub fn run() -> Result<(), String> {
     let mounted = mount_all();
     let mut link = Link::open()?;
-    let told = carry_out(&mut link, mounted);
-    if let Err(why) = told {
+    let carried_out = carry_out(&mut link, mounted);
+    if let Err(why) = carried_out {
         link.say(&Report::Failed { why });
     }
     link.drain();
@@ -57,7 +57,7 @@ fn carry_out(link: &mut Link, mounted: Result<(), String>) -> Result<(), String>
         Work::Program(work) => program::run(&order, work, link)?,
     }
     if symbols::are_asked_for() {
-        link.say(&Report::Symbols { text: symbols::told() });
+        link.say(&Report::Symbols { text: symbols::code_by_distance() });
     }
     Ok(())
 }

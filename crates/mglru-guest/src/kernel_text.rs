@@ -57,8 +57,8 @@ pub struct Generation {
 pub fn generations(text: &str) -> Vec<MemcgGenerations> {
     let mut memcgs: Vec<MemcgGenerations> = Vec::new();
     for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match (&words[..], memcgs.last_mut()) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        match (&fields[..], memcgs.last_mut()) {
             (["memcg", id, path @ ..], _) => memcgs.push(MemcgGenerations {
                 id: id.parse().unwrap_or(0),
                 path: path.join(" "),
@@ -68,8 +68,8 @@ pub fn generations(text: &str) -> Vec<MemcgGenerations> {
                 let node = node.parse().unwrap_or(0);
                 memcg.nodes.push(NodeGenerations { node, generations: Vec::new() });
             }
-            (words, Some(memcg)) => {
-                let line = generation(words);
+            (fields, Some(memcg)) => {
+                let line = generation(fields);
                 memcg.nodes.last_mut().zip(line).into_iter().for_each(|(node, line)| {
                     node.generations.push(line);
                 });
@@ -80,8 +80,8 @@ pub fn generations(text: &str) -> Vec<MemcgGenerations> {
     memcgs
 }
 
-fn generation(words: &[&str]) -> Option<Generation> {
-    let [seq, age_ms, anon, file] = words else { return None };
+fn generation(fields: &[&str]) -> Option<Generation> {
+    let [seq, age_ms, anon, file] = fields else { return None };
     Some(Generation {
         seq: seq.parse().ok()?,
         age_ms: age_ms.parse().ok()?,
@@ -102,8 +102,8 @@ fn pages(word: &str) -> Option<u64> {
 /// Returns the part of lru_gen's text that is about one group, without its first line.
 pub fn group_part<'a>(text: &'a str, path: &str) -> Option<&'a str> {
     let is_head = |line: &str| {
-        let mut words = line.split_whitespace();
-        words.next() == Some("memcg") && words.nth(1) == Some(path)
+        let mut fields = line.split_whitespace();
+        fields.next() == Some("memcg") && fields.nth(1) == Some(path)
     };
     let mut at = 0;
     let mut start = None;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_told_by_kind() {
+    fn pressure_is_read_by_kind() {
         let text = "some avg10=0.00 avg60=1.52 avg300=0.33 total=2306574\nfull avg10=0.00 \
             avg60=0.00 avg300=0.00 total=17\n";
         assert_eq!(stalled_us(text, "some"), Some(2_306_574));

@@ -30,8 +30,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let result = match words[..] {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args[..] {
         [] if std::process::id() == 1 => init::run(),
         ["worker"] => worker::run(),
         ["enter", group, program, ref args @ ..] => enter::run(group, program, args),

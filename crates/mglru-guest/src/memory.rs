@@ -215,10 +215,10 @@ fn cached_pages(path: &str) -> Option<Vec<bool>> {
         unsafe { mm::mmap(null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file.as_fd(), 0) };
     let start = start.ok()?;
     // SAFETY: the vector has a byte for every page of the mapping.
-    let told = unsafe { libc::mincore(start.cast(), len, pages.as_mut_ptr()) };
+    let status = unsafe { libc::mincore(start.cast(), len, pages.as_mut_ptr()) };
     // SAFETY: the mapping was made above.
     let _ = unsafe { mm::munmap(start, len) };
-    (told == 0).then(|| pages.iter().map(|byte| byte & 1 == 1).collect())
+    (status == 0).then(|| pages.iter().map(|byte| byte & 1 == 1).collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Names the file of the order in the initramfs.
 pub const ORDER_FILE: &str = "/order.json";
-/// Under this name a probe tells which kinds of mapped devices there are.
+/// Names a probe's list of the kinds of mapped devices.
 pub const TARGETS: &str = "dmsetup targets";
 /// Names the directory of the workload's files in the guest: [`file_path`].
 pub const MOUNT: &str = "/mnt";
@@ -15,7 +15,7 @@ pub fn file_path(file: usize) -> String {
     format!("{MOUNT}/f{file}")
 }
 
-/// Everything the guest is told.
+/// Holds everything that the guest gets from the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Modules to load, in order, as paths in the initramfs, each with its parameters behind it.
@@ -38,13 +38,13 @@ pub struct Order {
     pub files: Vec<u64>,
     /// Distance of samples in time, milliseconds.
     pub sample_ms: u64,
-    /// Where the work of the first process stops to be looked at.
+    /// Says after which accesses the first process stops to be looked at.
     #[serde(default)]
     pub steps: Option<Steps>,
-    /// Where the run ends early.
+    /// Says where the run ends early.
     #[serde(default)]
     pub until: Option<Until>,
-    /// Trace events are told while the work goes on.
+    /// Trace events are sent to the host while the work goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace_events: bool,
     /// Commands of an administrator before the work, in a shell.
@@ -53,7 +53,7 @@ pub struct Order {
     pub work: Work,
 }
 
-/// Lists accesses of the first process after which the work stops, and everything is told.
+/// Lists accesses of the first process after which the work stops and the guest reports its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
     /// The first stop follows this access.
@@ -64,9 +64,9 @@ pub struct Steps {
     pub every: u64,
     /// The distance doubles after each so many stops; 0: never.
     pub doubled_after: u64,
-    /// Pages of files are told one by one, and trace events from the first stop on.
+    /// Pages of files are reported one by one, and trace events from the first stop on.
     pub closely: bool,
-    /// Pages of files are told one by one at every stop.
+    /// Pages of files are reported one by one at every stop.
     #[serde(default)]
     pub pages: bool,
 }
@@ -211,8 +211,9 @@ pub struct Workload {
     pub pin: Option<usize>,
     /// The TLB is flushed every so many operations; 0: never.
     pub tlb_flush_every: u64,
-    /// The crew that each task waits with at barriers, if it does.
-    pub crews: Vec<Option<u32>>,
+    /// The barrier set of each task: tasks of one set wait for each other at barriers.
+    #[serde(rename = "crews")]
+    pub barrier_sets: Vec<Option<u32>>,
     /// Processes the tasks run in.
     pub workers: Vec<Worker>,
 }

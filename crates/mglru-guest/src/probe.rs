@@ -35,8 +35,8 @@ fn read(path: &str) -> Option<(String, String)> {
     Some((path.to_owned(), String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Kinds of mapped devices, if the host gave the program that tells.
+/// Lists kinds of mapped devices, if the host gave the guest `dmsetup`.
 fn targets() -> Option<String> {
-    let told = Command::new("dmsetup").arg("targets").env("PATH", PATH).output().ok()?;
-    told.status.success().then(|| String::from_utf8_lossy(&told.stdout).into_owned())
+    let output = Command::new("dmsetup").arg("targets").env("PATH", PATH).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

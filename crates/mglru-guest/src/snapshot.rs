@@ -67,8 +67,8 @@ impl Observer {
         self.of_files(memory::resident_pages)
     }
 
-    fn of_files<T>(&self, told: fn(&str) -> T) -> Vec<T> {
-        (0..self.files).map(|file| told(&file_path(file))).collect()
+    fn of_files<T>(&self, read: fn(&str) -> T) -> Vec<T> {
+        (0..self.files).map(|file| read(&file_path(file))).collect()
     }
 
     pub fn samples(&self) -> BTreeMap<String, Sample> {

@@ -1,4 +1,4 @@
-//! The kernel's own names for its code, told once the work is over where a run is profiled.
+//! The kernel's own names for its code, reported after the work of a run that is profiled.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -17,13 +17,13 @@ pub fn are_asked_for() -> bool {
 }
 
 /// Lists code by name, a line each: distance from the one before in hexadecimal digits, and name.
-pub fn told() -> String {
+pub fn code_by_distance() -> String {
     let _ = fs::write(HIDING, "0");
     let text = fs::read_to_string(SYMBOLS).unwrap_or_default();
     by_distance(text.lines().filter_map(code).collect())
 }
 
-/// Tells where the kernel's code begins: it is elsewhere at each boot. 0: the kernel does not tell.
+/// Finds where the kernel's code begins: it is elsewhere at each boot. 0: the kernel hides it.
 pub fn text_address() -> u64 {
     let _ = fs::write(HIDING, "0");
     let Ok(file) = File::open(SYMBOLS) else { return 0 };
@@ -56,11 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_code_are_told_by_distance() {
+    fn names_of_code_are_listed_by_distance() {
         let text = "ffffffff81000010 t b\nffffffff81000000 T a\nffffffff82000000 D data\n\
                     ffffffffc0000000 t c\t[m]\nffffffff81000010 t twin\n\
                     0000000000000000 T hidden\n";
-        let told = by_distance(text.lines().filter_map(code).collect());
-        assert_eq!(told, "ffffffff81000000 a\n10 b\n3efffff0 c\t[m]\n");
+        let text = by_distance(text.lines().filter_map(code).collect());
+        assert_eq!(text, "ffffffff81000000 a\n10 b\n3efffff0 c\t[m]\n");
     }
 }

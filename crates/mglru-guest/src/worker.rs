@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use mglru_guest::report::Measured;
 use mglru_workload::{Op, TaskId, Workload, WorkloadSpec};
 
-use crate::ask::{Ask, Start, Tell};
+use crate::ask::{Ask, Message, Start};
 use crate::enter;
 use crate::steps::Schedule;
 use crate::task::{Places, Task};
@@ -115,21 +115,21 @@ fn pin_to(cpu: usize) -> Result<(), String> {
     rustix::thread::sched_setaffinity(None, &set).map_err(|e| format!("pin {cpu}: {e}"))
 }
 
-fn obey(tell: Tell, shared: &Shared, tasks: &Tasks) {
-    match tell {
-        Tell::Go => {
+fn obey(message: Message, shared: &Shared, tasks: &Tasks) {
+    match message {
+        Message::Go => {
             shared.until.begin();
             tasks.values().for_each(wake);
         }
-        Tell::GoOn { task } => tasks.get(&task).into_iter().for_each(wake),
-        Tell::PassBy => shared.until.pass_by(),
-        Tell::Count => {
+        Message::GoOn { task } => tasks.get(&task).into_iter().for_each(wake),
+        Message::PassBy => shared.until.pass_by(),
+        Message::Count => {
             let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             let (ops, reads, writes) = (of(&shared.ops), of(&shared.reads), of(&shared.writes));
             shared.ask(&Ask::Counted { ops, reads, writes });
         }
         // Tasks in the background are still at work: the process ends under them.
-        Tell::Finish => {
+        Message::Finish => {
             shared.ask(&Ask::Measured(shared.measured()));
             std::process::exit(0);
         }

@@ -200,8 +200,8 @@ impl Arena {
         }
     }
 
-    /// The state of a page once it was brought for a store or a load. Where accessed bits are kept
-    /// nothing would tell of its first store.
+    /// Returns the state of a page that was brought for a store or a load. Where accessed bits are
+    /// kept no event reports its first store.
     pub fn brought(&self, store: bool) -> Presence {
         Presence::after(store || self.uffd().keeps_accessed())
     }
@@ -211,13 +211,13 @@ impl Arena {
         presence == Presence::Staged && self.pages.slot(page) == 0
     }
 
-    /// It was evicted although it belongs to the working set.
+    /// Tells whether the page was evicted although it belongs to the working set.
     pub fn is_missed(&self, page: u32) -> bool {
         let number = self.evictions.number(page);
         number != 0 && number >= self.account().recent.load(Ordering::Acquire)
     }
 
-    /// Where a page lies in memory and in the store, bytes.
+    /// Returns the offset of a page in memory and in the store, bytes.
     pub fn offset(&self, page: u32) -> u64 {
         u64::from(page) * PAGE as u64
     }

@@ -32,7 +32,7 @@ struct Shared {
 /// Maps a file with a fixed number of pages in memory. What is dirty when it is dropped is lost.
 pub struct FifoPager {
     shared: Arc<Shared>,
-    words: usize,
+    nr_words: usize,
     handler: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +60,7 @@ impl FifoPager {
             page: Buffer::new(PAGE)?,
         };
         let handler = thread::spawn("fifo-fault", move || handler.run())?;
-        Ok(Self { shared, words: len / 8, handler: Some(handler) })
+        Ok(Self { shared, nr_words: len / 8, handler: Some(handler) })
     }
 }
 
@@ -71,7 +71,7 @@ impl Deref for FifoPager {
     fn deref(&self) -> &[AtomicU64] {
         // SAFETY: the view starts at a page, is mapped for as long as `self` lives, and is
         // reached through atomics only.
-        unsafe { std::slice::from_raw_parts(self.shared.view.as_ptr().cast(), self.words) }
+        unsafe { std::slice::from_raw_parts(self.shared.view.as_ptr().cast(), self.nr_words) }
     }
 }
 

@@ -254,7 +254,7 @@ impl Child {
         Self { parent, uffd, held: BTreeMap::new(), again: Vec::new() }
     }
 
-    /// Gives it a page now, or keeps a copy if its address space is changing (it forks in turn).
+    /// Gives the child a page now, or keeps a copy while its address space changes (it forks too).
     pub fn give(&mut self, page: u32, content: &[u8]) {
         match self.uffd.copy(self.parent.address(page), content, false) {
             Err(error) if is_again(&error) => {
@@ -265,8 +265,8 @@ impl Child {
         }
     }
 
-    /// Gives it a share of a slot.
-    pub fn lend(&mut self, page: u32, slot: Slot) {
+    /// Lets the child read the page from a swap slot that parent and child share.
+    pub fn share_slot(&mut self, page: u32, slot: Slot) {
         self.held.insert(page, Held::Slot(slot));
     }
 

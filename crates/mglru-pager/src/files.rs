@@ -130,16 +130,16 @@ fn swappiness(group: &Group, text: &str) -> Result<(), PagerError> {
 fn reclaim(group: &Group, text: &str) -> Result<(), PagerError> {
     const NAME: &str = "memory.reclaim";
     let bad = || PagerError::Value { file: NAME, text: text.into() };
-    let mut words = text.split_whitespace();
-    let bytes = parse_limit(NAME, words.next().unwrap_or_default())?.ok_or_else(bad)?;
-    let swappiness = match words.next() {
+    let mut fields = text.split_whitespace();
+    let bytes = parse_limit(NAME, fields.next().unwrap_or_default())?.ok_or_else(bad)?;
+    let swappiness = match fields.next() {
         None => None,
         Some(word) => {
             let number = word.strip_prefix("swappiness=").ok_or_else(bad)?;
             Some(parse_number(NAME, number, 200)? as u8)
         }
     };
-    if words.next().is_some() {
+    if fields.next().is_some() {
         return Err(bad());
     }
     let got = group.reclaim_with(bytes, swappiness)?;

@@ -89,8 +89,8 @@ struct Handler {
     reading: Vec<Option<Reading>>,
     /// Faults of which it is known that their threads stall.
     stalled: u32,
-    /// When the last fault began that was said to be stuck, ns.
-    told: u64,
+    /// When the last fault began that was reported as stuck, ns.
+    reported_ns: u64,
     page: Buffer,
     scratch: Vec<u8>,
 }
@@ -119,7 +119,7 @@ pub fn start(end: ForHandler, shared: Arc<Shared>) -> io::Result<JoinHandle<()>>
         ring: Ring::new(depth as u16, read_bytes(arena.backing()))?,
         reading: (0..depth).map(|_| None).collect(),
         stalled: 0,
-        told: 0,
+        reported_ns: 0,
         page: Buffer::new(PAGE)?,
         scratch: Vec::with_capacity(2 * PAGE),
         installer: Installer::new(end)?,

@@ -27,8 +27,8 @@ pub struct Heap {
     children: Arc<Children>,
     thread: Option<JoinHandle<()>>,
     region: Mutex<Region>,
-    /// Where the kernel has mapped something else.
-    lent: Mutex<Region>,
+    /// Addresses at which the kernel has mapped something else.
+    foreign: Mutex<Region>,
     /// Dropped last: the heap is unmapped by then.
     ending: Option<Ending>,
 }
@@ -49,8 +49,8 @@ impl Group {
         let service = service.inspect_err(|_| children.stop())?;
         let start = service.arena().view().as_ptr() as usize;
         let region = Mutex::new(Region::new(start..start + reserve));
-        let lent = Mutex::new(Region::empty());
-        Ok(Heap { service, children, thread: Some(thread), region, lent, ending: None })
+        let foreign = Mutex::new(Region::empty());
+        Ok(Heap { service, children, thread: Some(thread), region, foreign, ending: None })
     }
 }
 
@@ -135,11 +135,11 @@ impl Heap {
     fn is_new(&self, range: &Range<usize>) {
         let _alone = self.region();
         self.children.withheld.forget(range);
-        self.lent().claim(range.clone());
+        self.foreign().claim(range.clone());
     }
 
-    fn lent(&self) -> MutexGuard<'_, Region> {
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn foreign(&self) -> MutexGuard<'_, Region> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a range from children of forks, or no longer. The kernel knows already.
@@ -154,9 +154,9 @@ impl Heap {
     }
 
     /// Leaves a range to the kernel, which has mapped something else there, until it is unmapped.
-    pub fn lend(&self, range: Range<usize>) {
+    pub fn leave_to_kernel(&self, range: Range<usize>) {
         self.is_new(&range);
-        self.lent().give(range.clone());
+        self.foreign().give(range.clone());
         self.region().claim(range);
     }
 
@@ -172,8 +172,8 @@ impl Heap {
         let filled = arena.filled_pages(page(range.start)..page(range.end));
         let held: Vec<u32> = filled.filter(|&page| !arena.pages().is_blank(page)).collect();
         let addresses = |run: &[u32]| start + run[0] as usize * PAGE..start + end_of(run) * PAGE;
-        let lent = self.lent();
-        held.chunk_by(|a, b| a + 1 == *b).map(addresses).chain(lent.free_in(range)).collect()
+        let foreign = self.foreign();
+        held.chunk_by(|a, b| a + 1 == *b).map(addresses).chain(foreign.free_in(range)).collect()
     }
 
     /// Unmaps whole pages of the heap.

@@ -55,7 +55,7 @@ mod withheld;
 pub use arena::FaultStat;
 pub use engine::FaultEngine;
 pub use error::{Failure, PagerError};
-pub use files::unmanaged::tell_unmanaged;
+pub use files::unmanaged::set_unmanaged_source;
 pub use files::{GroupFile, files};
 pub use group::{Group, GroupStat, Limit, Map};
 pub use heap::{ForkPolicy, Heap};

@@ -56,8 +56,8 @@ impl Presence {
         }
     }
 
-    fn of(word: u8) -> Self {
-        match word & STATE {
+    fn of(state: u8) -> Self {
+        match state & STATE {
             0 => Self::Absent,
             1 => Self::Clean,
             2 => Self::Dirty,
@@ -84,7 +84,7 @@ pub type Slot = u32;
 /// Holds the states and swap slots of the pages of one arena.
 #[derive(Debug)]
 pub struct Pages {
-    words: Table<AtomicU8>,
+    states: Table<AtomicU8>,
     /// Slots of an anonymous arena's absent or clean pages in swap. Changed under the
     /// page's lock.
     slots: Table<AtomicU32>,
@@ -94,67 +94,67 @@ impl Pages {
     /// `nr_pages` absent pages; with slots if they can be swapped.
     pub fn new(nr_pages: u32, swaps: bool) -> io::Result<Self> {
         let nr_slots = if swaps { nr_pages as usize } else { 0 };
-        Ok(Self { words: Table::new(nr_pages as usize)?, slots: Table::new(nr_slots)? })
+        Ok(Self { states: Table::new(nr_pages as usize)?, slots: Table::new(nr_slots)? })
     }
 
     /// Counts the pages.
     pub fn len(&self) -> u32 {
-        self.words.len() as u32
+        self.states.len() as u32
     }
 
     /// Bytes this table takes.
     pub fn table_bytes(&self) -> u64 {
-        (self.words.len() + self.slots.len() * size_of::<AtomicU32>()) as u64
+        (self.states.len() + self.slots.len() * size_of::<AtomicU32>()) as u64
     }
 
-    /// Where the page is, as of now.
+    /// Reads where the page is now.
     pub fn presence(&self, page: u32) -> Presence {
-        Presence::of(self.word(page).load(Ordering::Acquire))
+        Presence::of(self.state(page).load(Ordering::Acquire))
     }
 
-    /// The program can use it without a fault, and nobody is at work on it: not on bringing it,
-    /// of which its state tells before.
+    /// Tells whether the program can use the page without a fault and no thread holds its lock. The
+    /// state of a page that is being brought says mapped before it is: the lock covers that.
     pub fn is_usable(&self, page: u32) -> bool {
-        let word = self.word(page).load(Ordering::Acquire);
-        word & LOCKED == 0 && Presence::of(word).is_mapped()
+        let state = self.state(page).load(Ordering::Acquire);
+        state & LOCKED == 0 && Presence::of(state).is_mapped()
     }
 
-    /// It may not be evicted.
+    /// Tells whether the page may not be evicted.
     pub fn is_pinned(&self, page: u32) -> bool {
-        self.word(page).load(Ordering::Acquire) & PINNED != 0
+        self.state(page).load(Ordering::Acquire) & PINNED != 0
     }
 
     /// Keeps the page from eviction, or no longer. True when that is a change.
     pub fn set_pinned(&self, page: u32, pinned: bool) -> bool {
-        let word = self.word(page);
+        let state = self.state(page);
         let before = if pinned {
-            word.fetch_or(PINNED, Ordering::AcqRel)
+            state.fetch_or(PINNED, Ordering::AcqRel)
         } else {
-            word.fetch_and(!PINNED, Ordering::AcqRel)
+            state.fetch_and(!PINNED, Ordering::AcqRel)
         };
         (before & PINNED != 0) != pinned
     }
 
-    /// It was used again.
+    /// Notes that the page was used again.
     pub fn set_young(&self, page: u32) {
-        self.word(page).fetch_or(YOUNG, Ordering::AcqRel);
+        self.state(page).fetch_or(YOUNG, Ordering::AcqRel);
     }
 
-    /// Was it used again since this was last asked?
+    /// Tells whether the page was used again since the last call, and clears that.
     pub fn take_young(&self, page: u32) -> bool {
-        let word = self.word(page);
-        word.load(Ordering::Acquire) & YOUNG != 0
-            && word.fetch_and(!YOUNG, Ordering::AcqRel) & YOUNG != 0
+        let state = self.state(page);
+        state.load(Ordering::Acquire) & YOUNG != 0
+            && state.fetch_and(!YOUNG, Ordering::AcqRel) & YOUNG != 0
     }
 
-    /// Nothing is known of it: absent, not locked, never swapped.
+    /// Tells whether the page was never used: absent, not locked, never swapped.
     pub fn is_blank(&self, page: u32) -> bool {
-        self.word(page).load(Ordering::Acquire) == 0 && self.slot(page) == 0
+        self.state(page).load(Ordering::Acquire) == 0 && self.slot(page) == 0
     }
 
     /// Locks the page and tells where it is; `None`: somebody else holds it.
     pub fn try_lock(&self, page: u32) -> Option<Presence> {
-        let before = self.word(page).fetch_or(LOCKED, Ordering::Acquire);
+        let before = self.state(page).fetch_or(LOCKED, Ordering::Acquire);
         (before & LOCKED == 0).then(|| Presence::of(before))
     }
 
@@ -163,7 +163,7 @@ impl Pages {
         if let Some(presence) = self.try_lock(page) {
             return Some(presence);
         }
-        let before = self.word(page).fetch_or(WAITED | LOCKED, Ordering::AcqRel);
+        let before = self.state(page).fetch_or(WAITED | LOCKED, Ordering::AcqRel);
         // If it was let go of meanwhile the mark stays: another handler's would look the same.
         (before & LOCKED == 0).then(|| Presence::of(before))
     }
@@ -171,17 +171,17 @@ impl Pages {
     /// Sets where the locked page is, without letting go of it.
     pub fn set(&self, page: u32, presence: Presence) {
         let bits = presence.bits();
-        let update = |word| Some((word & !STATE) | bits);
-        let _ = self.word(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
+        let update = |state| Some((state & !STATE) | bits);
+        let _ = self.state(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
     }
 
     /// Unlocks the page, which is now there. True when somebody waits for it.
     #[must_use]
     pub fn unlock(&self, page: u32, presence: Presence) -> bool {
         let bits = presence.bits();
-        let update = |word: u8| Some((word & (PINNED | YOUNG)) | bits);
-        let before = self.word(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
-        before.is_ok_and(|word| word & WAITED != 0)
+        let update = |state: u8| Some((state & (PINNED | YOUNG)) | bits);
+        let before = self.state(page).fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
+        before.is_ok_and(|state| state & WAITED != 0)
     }
 
     /// Returns the page's swap slot; 0 is none.
@@ -194,8 +194,8 @@ impl Pages {
         self.slots[page as usize].swap(slot, Ordering::AcqRel)
     }
 
-    fn word(&self, page: u32) -> &AtomicU8 {
-        &self.words[page as usize]
+    fn state(&self, page: u32) -> &AtomicU8 {
+        &self.states[page as usize]
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_locked_page_tells_its_holder_who_waits() {
+    fn a_locked_page_keeps_that_a_thread_waits() {
         let pages = Pages::new(4, true).unwrap();
         assert_eq!(pages.try_lock(1), Some(Presence::Absent));
         assert_eq!(pages.try_lock(1), None);

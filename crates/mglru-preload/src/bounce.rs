@@ -1,6 +1,6 @@
-//! Memory of managed files that calls are given, where faults are signals: the kernel gets none,
-//! and would say EFAULT of what is not there. It is lent other memory, from which and to which the
-//! program's is copied by plain loads and stores.
+//! Bounce buffers for system calls on managed memory, where faults are signals: the kernel cannot
+//! raise them and would answer EFAULT for an absent page. The call gets a bounce buffer, and plain
+//! loads and stores copy between it and the program's memory.
 
 use std::iter::once;
 use std::ops::Range;
@@ -12,49 +12,49 @@ use mglru_pager::FaultEngine;
 use crate::table::any;
 use crate::{memory, places, settings};
 
-/// Bytes lent at once to what takes them in parts; the budget does not know of them.
+/// Largest bounce buffer of a transfer that is made in parts, bytes; no budget counts it.
 pub const PART: usize = 1 << 20;
-/// Longest message, or sum of several buffers, that is lent in one piece.
+/// Largest bounce buffer of a message or of several buffers, bytes.
 pub const MOST: usize = 16 << 20;
 /// The kernel takes no more buffers.
 const MOST_BUFFERS: usize = 1024;
 
-/// Memory that is lent.
+/// Holds memory that a system call uses in place of the program's.
 pub struct BounceBuffer {
     start: *mut c_void,
     len: usize,
 }
 
 impl BounceBuffer {
-    /// Maps memory of a length; `None`: there is none.
+    /// Maps a buffer of a length; `None`: there is no memory.
     pub fn new(len: usize) -> Option<Self> {
         let start = memory::map(len, libc::PROT_READ | libc::PROT_WRITE)?.cast();
         Some(Self { start, len })
     }
 
-    /// Where it is.
+    /// Returns the buffer's address.
     pub fn start(&self) -> *mut c_void {
         self.start
     }
 
-    /// It, as a call's only buffer.
+    /// Describes the buffer as a call's only one.
     pub fn buffer(&self) -> iovec {
         iovec { iov_base: self.start, iov_len: self.len }
     }
 
-    /// Takes what the program's memory holds, one piece after the other, as far as there is room.
+    /// Fills the buffer from pieces of the program's memory, in order, as far as there is room.
     pub fn load(&self, memory: impl Iterator<Item = Range<usize>>) {
-        self.each(memory, self.len, |lent, program, len| {
+        self.each(memory, self.len, |bounce, program, len| {
             // SAFETY: the memory is what the caller of the program's call says it is.
-            unsafe { copy_nonoverlapping(program as *const u8, lent, len) };
+            unsafe { copy_nonoverlapping(program as *const u8, bounce, len) };
         });
     }
 
-    /// Puts the first `len` bytes there.
+    /// Copies the first `len` bytes of the buffer to pieces of the program's memory.
     pub fn store(&self, memory: impl Iterator<Item = Range<usize>>, len: usize) {
-        self.each(memory, len, |lent, program, len| {
+        self.each(memory, len, |bounce, program, len| {
             // SAFETY: the program's call may write there, and `each` ends with either side.
-            unsafe { copy_nonoverlapping(lent, program as *mut u8, len) };
+            unsafe { copy_nonoverlapping(bounce, program as *mut u8, len) };
         });
     }
 
@@ -80,14 +80,14 @@ impl Drop for BounceBuffer {
     }
 }
 
-/// May some of what is loaded from be managed memory whose faults are signals? It is looked at
-/// only if there is any.
+/// Tells whether a load may touch managed memory whose faults are signals. Iterates `memory` only
+/// if the process has such memory.
 pub fn concerns(mut memory: impl Iterator<Item = Range<usize>>) -> bool {
     let may = settings::faults() == FaultEngine::Sigbus && any();
     may && memory.any(|piece| !piece.is_empty() && places::meet(&piece))
 }
 
-/// As [`concerns`], of what is stored to. Where no store is possible the kernel says so.
+/// As [`concerns`], for stores. The kernel itself refuses memory that cannot be stored to.
 pub fn concerns_stores(mut memory: impl Iterator<Item = Range<usize>> + Clone) -> bool {
     concerns(memory.clone()) && !memory.any(|piece| places::refuse(&piece))
 }
@@ -97,7 +97,7 @@ pub fn range(start: *const c_void, len: size_t) -> Range<usize> {
     start as usize..(start as usize).saturating_add(len)
 }
 
-/// Those of several, as many as a call may be given.
+/// Returns the addresses of several buffers; none if there are more than a call may get.
 pub fn ranges(buffers: *const iovec, n: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     let n = if n > MOST_BUFFERS { 0 } else { n };
     // SAFETY: the caller of the program's call says that there are `n`.
@@ -110,8 +110,8 @@ pub fn total(memory: impl Iterator<Item = Range<usize>>) -> usize {
     memory.map(|piece| piece.len()).fold(0, usize::saturating_add)
 }
 
-/// Makes a call that loads from memory: `call` is told from where, how much was done before, and
-/// how much it is to do.
+/// Makes a call that loads from memory: `call` gets the address, the bytes done before and the
+/// bytes to do.
 pub fn loads(
     fd: c_int,
     flags: c_int,
@@ -120,16 +120,16 @@ pub fn loads(
     call: impl Fn(*const c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
     let concerned = concerns(once(range(from, len)));
-    let Some((lent, way)) = lent(concerned, fd, flags, len, true) else {
+    let Some((bounce, way)) = bounce_buffer(concerned, fd, flags, len, true) else {
         return call(from, 0, len);
     };
     way.go(len, |done, some| {
-        lent.load(once(range(from.wrapping_byte_add(done), some)));
-        call(lent.start, done, some)
+        bounce.load(once(range(from.wrapping_byte_add(done), some)));
+        call(bounce.start, done, some)
     })
 }
 
-/// As [`loads`], of a call that stores to memory.
+/// As [`loads`], for a call that stores to memory.
 pub fn stores(
     fd: c_int,
     flags: c_int,
@@ -138,16 +138,18 @@ pub fn stores(
     call: impl Fn(*mut c_void, usize, usize) -> ssize_t,
 ) -> ssize_t {
     let concerned = concerns_stores(once(range(to, len)));
-    let Some((lent, way)) = lent(concerned, fd, flags, len, false) else { return call(to, 0, len) };
+    let Some((bounce, way)) = bounce_buffer(concerned, fd, flags, len, false) else {
+        return call(to, 0, len);
+    };
     way.go(len, |done, some| {
-        let n = call(lent.start, done, some);
-        lent.store(once(range(to.wrapping_byte_add(done), some)), n.max(0) as usize);
+        let n = call(bounce.start, done, some);
+        bounce.store(once(range(to.wrapping_byte_add(done), some)), n.max(0) as usize);
         n
     })
 }
 
-/// Lends memory for a transfer and says how to make it; `None`: make it as it came.
-fn lent(
+/// Maps a bounce buffer for a transfer and returns how to make it; `None`: call without one.
+fn bounce_buffer(
     concerned: bool,
     fd: c_int,
     flags: c_int,
@@ -158,17 +160,17 @@ fn lent(
     Some((BounceBuffer::new(way.part)?, way))
 }
 
-/// How a transfer is made.
+/// Says how a transfer is made.
 struct Way {
     /// Bytes of a part.
     part: usize,
-    /// One follows the other as long as they are whole.
+    /// Makes the next part if the last one was whole.
     goes_on: bool,
 }
 
 impl Way {
-    /// `None`: in one piece, for which it is too much, or from memory that the kernel goes on
-    /// loading from.
+    /// `None`: a transfer that must be made in one piece and is too large, or one from memory that
+    /// the kernel reads after the call.
     fn of(fd: c_int, flags: c_int, len: usize, loads: bool) -> Option<Self> {
         if loads && flags & libc::MSG_ZEROCOPY != 0 {
             return None;
@@ -238,13 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn several_pieces_are_lent_as_one() {
+    fn several_pieces_are_copied_as_one() {
         let (one, mut two, mut three) = ([1_u8, 2], [0_u8; 2], [0_u8; 4]);
         let at = |bytes: &[u8]| range(bytes.as_ptr().cast(), bytes.len());
-        let lent = BounceBuffer::new(4).unwrap();
-        lent.load([at(&one), at(&one), at(&one)].into_iter());
+        let bounce = BounceBuffer::new(4).unwrap();
+        bounce.load([at(&one), at(&one), at(&one)].into_iter());
         let pieces = [range(two.as_mut_ptr().cast(), 2), range(three.as_mut_ptr().cast(), 4)];
-        lent.store(pieces.into_iter(), 3);
+        bounce.store(pieces.into_iter(), 3);
         assert_eq!((two, three), ([1, 2], [1, 0, 0, 0]));
     }
 }

@@ -33,7 +33,7 @@ pub fn errno() -> c_int {
 /// Decides whether the pager manages a mapping: a long enough one of a file, for data, at any
 /// address. Processors that can store can load. Others are reported once, but for program code.
 fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_int) -> bool {
-    static TOLD: AtomicBool = AtomicBool::new(false);
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     let of_file = flags & (libc::MAP_ANONYMOUS | libc::MAP_SYNC) == 0 && fd >= 0;
     if !of_file
         || threads::is_pager()
@@ -49,17 +49,18 @@ fn concerns(address: *mut c_void, len: size_t, prot: c_int, flags: c_int, fd: c_
     let plain = prot & data != 0 && prot & !data == 0;
     let anywhere = address.is_null() && flags & libc::MAP_FIXED == 0;
     let other = !(plain && anywhere);
-    if other && (plain || !is_private(flags)) && !TOLD.swap(true, Ordering::Relaxed) {
+    if other && (plain || !is_private(flags)) && !REPORTED.swap(true, Ordering::Relaxed) {
         as_pager(|| say(LEFT, &"it is executable, without access, or at an address of its choice"));
     }
     !other
 }
 
-/// It may be where the heap has addresses of its own, and is locked if all is to be.
+/// Notes a mapping that the kernel made: it may lie in the heap's addresses, and mlockall may lock
+/// it.
 fn mapped_by_kernel(start: usize, len: size_t, flags: c_int) {
     let range = start..start + pages(len);
     if flags & libc::MAP_FIXED != 0 {
-        heap::lend(&range);
+        heap::note_kernel_mapping(&range);
     }
     if !threads::is_pager() {
         locks::lock_new(&range);

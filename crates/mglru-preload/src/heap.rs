@@ -153,9 +153,9 @@ pub fn has_hole(range: &Range<usize>) -> bool {
 }
 
 /// Notes that the kernel mapped something at a range, which may lie in the heap.
-pub fn lend(range: &Range<usize>) {
+pub fn note_kernel_mapping(range: &Range<usize>) {
     if let Some(heap) = managed().filter(|heap| heap.covers(range)) {
-        heap.lend(range.start..range.end.next_multiple_of(4096));
+        heap.leave_to_kernel(range.start..range.end.next_multiple_of(4096));
     }
 }
 

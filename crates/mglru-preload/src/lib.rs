@@ -11,7 +11,7 @@
 //! (tmpfs, POSIX shared memory) stay as they are.
 //!
 //! Where faults are signals (`--faults sigbus`), reads, writes, messages and buffered streams that
-//! are given managed memory are given other memory in its place (`lent`).
+//! are given managed memory are given other memory in its place (`bounce`).
 //!
 //! Calls about memory (`advice`, `remap`, `locks`) answer as the kernel's do. Memory that
 //! the pager sets aside counts against no limit of the program (`limits`).

@@ -23,9 +23,9 @@ static FUTURE: AtomicI32 = AtomicI32::new(0);
 
 /// Tells whether the budget has room for so much to be locked, and says if it has not.
 fn has_room(len: usize) -> bool {
-    static TOLD: AtomicBool = AtomicBool::new(false);
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     let fits = as_pager(|| maps::used("VmLck:").saturating_add(len) <= settings::most_locked());
-    if !fits && !TOLD.swap(true, Ordering::Relaxed) {
+    if !fits && !REPORTED.swap(true, Ordering::Relaxed) {
         as_pager(|| {
             say("locked memory may be swapped all the same", &"it is over half the budget")
         });

@@ -62,13 +62,13 @@ pub fn may_lock(bytes: usize) -> Result<(), c_int> {
 
 /// `START-END rwxp OFFSET DEVICE INODE NAME`.
 fn parse(line: &str) -> Option<Part> {
-    let mut words = line.split_ascii_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
     let number = |text: &str| usize::from_str_radix(text, 16).ok();
     let bits = [(b'r', libc::PROT_READ), (b'w', libc::PROT_WRITE), (b'x', libc::PROT_EXEC)];
-    let said = words.next()?.as_bytes();
+    let said = fields.next()?.as_bytes();
     let prot = bits.iter().filter(|(letter, _)| said.contains(letter)).map(|(_, bit)| bit).sum();
-    let name = words.nth(3).unwrap_or_default().into();
+    let name = fields.nth(3).unwrap_or_default().into();
     let shared = said.contains(&b's');
     Some(Part { range: number(start)?..number(end)?, prot, shared, name })
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_addresses_and_protection() {
+    fn a_line_gives_addresses_and_protection() {
         let line = "7f00-8000 r-xp 00000000 08:01 42                /lib/a b.so";
         let part = parse(line).unwrap();
         assert_eq!((part.range, part.prot), (0x7f00..0x8000, libc::PROT_READ | libc::PROT_EXEC));

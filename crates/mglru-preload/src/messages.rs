@@ -116,27 +116,27 @@ pub unsafe extern "C" fn __recvfrom_chk(
     })
 }
 
-/// The addresses of a message's buffers. It is looked at when they are.
+/// Returns the addresses of a message's buffers. Reads the message when they are iterated.
 fn parts(message: *const msghdr) -> impl Iterator<Item = Range<usize>> + Clone {
     // SAFETY: null, or the caller's message.
     let messages = std::iter::once(message).filter_map(|message| unsafe { message.as_ref() });
     messages.flat_map(|message| ranges(message.msg_iov, message.msg_iovlen))
 }
 
-/// Lends memory for a message; `None`: it needs none, or too much.
-fn lent(concerned: bool, message: *const msghdr) -> Option<BounceBuffer> {
+/// Maps a bounce buffer for a message; `None`: it needs none, or one that is too large.
+fn bounce_buffer(concerned: bool, message: *const msghdr) -> Option<BounceBuffer> {
     let len = concerned.then(|| total(parts(message)))?;
     BounceBuffer::new(Some(len).filter(|&len| len <= MOST)?)
 }
 
-/// Stands in for sendmsg(2). Memory that the kernel sends from after the call cannot be lent.
+/// Stands in for sendmsg(2). With MSG_ZEROCOPY the kernel reads after the call: no bounce buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(sendmsg(fd, message, flags) as SendMessage);
     let concerned = flags & libc::MSG_ZEROCOPY == 0 && concerns(parts(message));
-    let Some(lent) = lent(concerned, message) else { return some(message) };
-    lent.load(parts(message));
-    let mut buffer = lent.buffer();
+    let Some(bounce) = bounce_buffer(concerned, message) else { return some(message) };
+    bounce.load(parts(message));
+    let mut buffer = bounce.buffer();
     // SAFETY: the caller's message, of which something is managed.
     some(&msghdr { msg_iov: &mut buffer, msg_iovlen: 1, ..unsafe { *message } })
 }
@@ -145,14 +145,16 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     let some = |message| next!(recvmsg(fd, message, flags) as ReceiveMessage);
-    let Some(lent) = lent(concerns_stores(parts(message)), message) else { return some(message) };
-    let mut buffer = lent.buffer();
+    let Some(bounce) = bounce_buffer(concerns_stores(parts(message)), message) else {
+        return some(message);
+    };
+    let mut buffer = bounce.buffer();
     // SAFETY: the caller's message, of which something is managed.
     let message = unsafe { &mut *message };
     let mut other = msghdr { msg_iov: &mut buffer, msg_iovlen: 1, ..*message };
     let n = some(&mut other);
     if n >= 0 {
-        lent.store(parts(message), n as usize);
+        bounce.store(parts(message), n as usize);
         let (msg_iov, msg_iovlen) = (message.msg_iov, message.msg_iovlen);
         *message = msghdr { msg_iov, msg_iovlen, ..other };
     }

@@ -83,7 +83,7 @@ pub unsafe extern "C" fn mremap(
     }
 }
 
-/// Has the kernel move what is not managed, be it to where something is.
+/// Has the kernel move memory that is not managed. The target may be managed memory.
 unsafe fn by_kernel(ask: &Ask, remap: impl FnOnce() -> libc::c_long) -> *mut c_void {
     let target = ask.to.map(|to| to..to.saturating_add(ask.len));
     heap::bring(&ask.old);
@@ -92,7 +92,7 @@ unsafe fn by_kernel(ask: &Ask, remap: impl FnOnce() -> libc::c_long) -> *mut c_v
     }
     let start = remap() as *mut c_void;
     if start != libc::MAP_FAILED {
-        target.iter().for_each(heap::lend);
+        target.iter().for_each(heap::note_kernel_mapping);
         unmanaged::moved(&ask.old, start, ask.len);
     }
     start

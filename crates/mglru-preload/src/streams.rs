@@ -18,8 +18,8 @@ unsafe extern "C" {
     fn funlockfile(stream: *mut FILE);
 }
 
-/// Transfers `n` items, if `concerned` says that it must be so: `some` transfers bytes of a part
-/// of it, by other memory that it is lent.
+/// Transfers `n` items in parts, by way of a bounce buffer, if `concerned` says that the memory
+/// needs one: `some` transfers one part and returns its bytes.
 fn items(
     start: *const c_void,
     size: size_t,
@@ -29,14 +29,14 @@ fn items(
     some: impl Fn(&BounceBuffer, Range<usize>) -> usize,
 ) -> Option<size_t> {
     let all = range(start, size.checked_mul(n)?);
-    let lent =
+    let bounce =
         concerned(once(all.clone())).then(|| BounceBuffer::new(PART.min(all.len()))).flatten()?;
     let mut at = all.start;
     // SAFETY: the caller's stream, which no other thread comes upon between two parts.
     unsafe { flockfile(stream) };
     while at < all.end {
         let part = at..all.end.min(at + PART);
-        let done = some(&lent, part.clone());
+        let done = some(&bounce, part.clone());
         at += done;
         if done < part.len() {
             break;
@@ -58,9 +58,9 @@ macro_rules! writes {
             stream: *mut FILE,
         ) -> size_t {
             let some = |from, size, n| next!($name(from, size, n, stream) as Write);
-            items(from, size, n, stream, concerns, |lent, part| {
-                lent.load(once(part.clone()));
-                some(lent.start(), 1, part.len())
+            items(from, size, n, stream, concerns, |bounce, part| {
+                bounce.load(once(part.clone()));
+                some(bounce.start(), 1, part.len())
             })
             .unwrap_or_else(|| some(from, size, n))
         }
@@ -78,9 +78,9 @@ macro_rules! reads {
             stream: *mut FILE,
         ) -> size_t {
             let some = |to, size, n| next!($name(to, size, n, stream) as Read);
-            items(to, size, n, stream, concerns_stores, |lent, part| {
-                let done = some(lent.start(), 1, part.len());
-                lent.store(once(part), done);
+            items(to, size, n, stream, concerns_stores, |bounce, part| {
+                let done = some(bounce.start(), 1, part.len());
+                bounce.store(once(part), done);
                 done
             })
             .unwrap_or_else(|| some(to, size, n))

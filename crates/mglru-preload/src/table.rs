@@ -353,8 +353,8 @@ fn left(error: &PagerError) -> Mapped {
 
 /// Said once: programs that map many files have no use for a line of each.
 fn left_for_descriptors() -> Mapped {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| say(launch::LEFT, &"descriptors run short (ulimit -n); so may others"));
+    static REPORTED: Once = Once::new();
+    REPORTED.call_once(|| say(launch::LEFT, &"descriptors run short (ulimit -n); so may others"));
     Mapped::No
 }
 

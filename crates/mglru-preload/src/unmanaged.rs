@@ -52,7 +52,7 @@ pub fn start() {
     if settings::fork().is_some() || strict::is_asked_for() {
         watcher::start(&RANGES, LEAST);
     }
-    mglru_pager::tell_unmanaged(|| {
+    mglru_pager::set_unmanaged_source(|| {
         watcher::ask(&RANGES, true);
         line::file(&watcher::NOW.get(), &watcher::PEAK.get())
     });

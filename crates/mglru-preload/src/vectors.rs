@@ -18,8 +18,8 @@ fn all(buffers: *const iovec, n: c_int) -> impl Iterator<Item = Range<usize>> + 
     ranges(buffers, n.max(0) as usize)
 }
 
-/// Memory lent in place of the buffers; `None`: they need none.
-fn lent(concerned: bool, buffers: *const iovec, n: c_int) -> Option<BounceBuffer> {
+/// Maps a bounce buffer in place of the buffers; `None`: they need none.
+fn bounce_buffer(concerned: bool, buffers: *const iovec, n: c_int) -> Option<BounceBuffer> {
     concerned.then(|| BounceBuffer::new(total(all(buffers, n)).min(MOST)))?
 }
 
@@ -35,9 +35,9 @@ macro_rules! reads {
             before_read(fd, at, total(all(to, n)));
             let some = |to, n| next!($name(fd, to, n $(, $at $(, $flags)?)?) as $type);
             let concerned = concerns_stores(all(to, n));
-            let Some(lent) = lent(concerned, to, n) else { return some(to, n) };
-            let done = some(&lent.buffer(), 1);
-            lent.store(all(to, n), done.max(0) as usize);
+            let Some(bounce) = bounce_buffer(concerned, to, n) else { return some(to, n) };
+            let done = some(&bounce.buffer(), 1);
+            bounce.store(all(to, n), done.max(0) as usize);
             done
         }
     )*};
@@ -56,9 +56,9 @@ macro_rules! writes {
                 around_write(fd, at, total(all(from, n)), write)
             };
             let concerned = concerns(all(from, n));
-            let Some(lent) = lent(concerned, from, n) else { return some(from, n) };
-            lent.load(all(from, n));
-            some(&lent.buffer(), 1)
+            let Some(bounce) = bounce_buffer(concerned, from, n) else { return some(from, n) };
+            bounce.load(all(from, n));
+            some(&bounce.buffer(), 1)
         }
     )*};
 }

@@ -57,8 +57,8 @@ pub(super) fn start_worker(
 
 impl Running {
     /// A worker that was killed meanwhile is noticed when its line is read.
-    pub(super) fn say(&mut self, tell: &impl serde::Serialize) {
-        let mut text = serde_json::to_vec(tell).expect("messages have string keys only");
+    pub(super) fn say(&mut self, message: &impl serde::Serialize) {
+        let mut text = serde_json::to_vec(message).expect("messages have string keys only");
         text.push(b'\n');
         if let Some(line) = &mut self.line {
             let _ = line.write_all(&text);

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_once_and_advice_stays() {
+    fn an_error_is_reported_once_and_advice_stays() {
         let failure = Failure::default();
         failure.note(&io::Error::from_raw_os_error(libc::ENOSPC));
         assert_eq!(failure.take().unwrap().raw_os_error(), Some(libc::ENOSPC));

@@ -19,12 +19,12 @@ pub fn refusal(errno: i32, reason: &str) -> String {
 }
 
 fn serve(pager: &Pager, fields: &[&str]) -> Result<String, (i32, String)> {
-    let told = |error: PagerError| (error.errno(), error.to_string());
-    let at = |path: &str| pager.group(path).map_err(told);
-    let done = |done: Result<(), PagerError>| done.map(|()| String::new()).map_err(told);
+    let refused = |error: PagerError| (error.errno(), error.to_string());
+    let at = |path: &str| pager.group(path).map_err(refused);
+    let done = |done: Result<(), PagerError>| done.map(|()| String::new()).map_err(refused);
     match fields {
-        ["ls", group] => children(&at(group)?).map_err(told),
-        ["get", group, file] => at(group)?.read(file).map_err(told),
+        ["ls", group] => children(&at(group)?).map_err(refused),
+        ["get", group, file] => at(group)?.read(file).map_err(refused),
         ["set", group, file, value] => done(at(group)?.write(file, value)),
         ["mkdir", group] => done(make(pager, group)),
         ["rmdir", group] => done(at(group)?.remove()),

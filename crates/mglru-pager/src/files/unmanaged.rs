@@ -1,17 +1,17 @@
-//! `memory.unmanaged`: what of its process's memory no budget covers. The pager does not know;
-//! whoever brought it into the process does (under `mglru exec` the preload library).
+//! `memory.unmanaged`: memory of the process that no budget covers. The pager does not know it;
+//! the library that loaded the pager does (under `mglru exec` the preload library).
 
 use std::sync::OnceLock;
 
 use crate::error::PagerError;
 
-/// Answers for the file, in lines of a key and a number.
+/// Returns the text of the file: lines of a key and a number.
 pub type Source = fn() -> String;
 
 static SOURCE: OnceLock<Source> = OnceLock::new();
 
 /// Sets the source of the root group's `memory.unmanaged`. Only the first call counts.
-pub fn tell_unmanaged(source: Source) {
+pub fn set_unmanaged_source(source: Source) {
     let _ = SOURCE.set(source);
 }
 

@@ -122,7 +122,7 @@ impl Handler {
         let Some(presence) = self.lock(page) else {
             // Being read: its slot has what it is, unless the program gave it up.
             if self.reading_of(page).is_some_and(|reading| !reading.is_dropped()) {
-                child.lend(page, arena.swap().share(arena.pages().slot(page)));
+                child.share_slot(page, arena.swap().share(arena.pages().slot(page)));
             }
             return;
         };
@@ -132,7 +132,7 @@ impl Handler {
             staging.read(arena.offset(page), &mut self.page);
             child.give(page, &self.page);
         } else if presence == Presence::Absent && slot != 0 {
-            child.lend(page, arena.swap().share(slot));
+            child.share_slot(page, arena.swap().share(slot));
         }
         self.installer.unlock(page, presence);
     }

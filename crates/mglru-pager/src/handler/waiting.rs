@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_that_is_told_of_again_waits_once() {
+    fn a_fault_that_is_reported_again_waits_once() {
         let touch = |page| Touch { page, write: false, protected: false, since: 1 };
         let mut waiting = Waiting::default();
         waiting.add(touch(3), Why::Room);

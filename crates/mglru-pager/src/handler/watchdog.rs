@@ -1,4 +1,4 @@
-//! A fault that takes too long is told of, once, with all that is known of it.
+//! A fault that takes too long is reported once, with all that is known about it.
 
 use super::waiting::Why;
 use super::{Handler, Touch};
@@ -8,31 +8,31 @@ use crate::sys::{clock, raw, tasks};
 /// A fault that takes longer is stuck, ns: devices answer, and reclaim succeeds or fails, in less.
 const STUCK: u64 = 10_000_000_000;
 
-/// The oldest of some faults, if it is stuck and younger than those that were told of.
+/// Finds the oldest fault, if it is stuck and began after the last one that was reported.
 fn stuck(
     now: u64,
-    told: u64,
+    reported_ns: u64,
     faults: impl Iterator<Item = (Touch, Option<Why>)>,
 ) -> Option<(Touch, Option<Why>)> {
-    let untold = faults.filter(|(touch, _)| touch.since > told);
-    let oldest = untold.min_by_key(|(touch, _)| touch.since);
+    let unreported = faults.filter(|(touch, _)| touch.since > reported_ns);
+    let oldest = unreported.min_by_key(|(touch, _)| touch.since);
     oldest.filter(|(touch, _)| now.saturating_sub(touch.since) > STUCK)
 }
 
 impl Handler {
-    /// Looks for a fault that is stuck.
+    /// Reports a fault that is stuck, if there is one.
     pub(super) fn watch(&mut self) {
         let now = clock::monotonic();
         let waiting = self.installer.waiting.iter().map(|(touch, why)| (touch, Some(why)));
         let reading = self.reading.iter().flatten().map(|reading| (reading.touch(), None));
-        if let Some((touch, why)) = stuck(now, self.told, waiting.chain(reading)) {
-            self.told = touch.since;
+        if let Some((touch, why)) = stuck(now, self.reported_ns, waiting.chain(reading)) {
+            self.reported_ns = touch.since;
             self.arena.account().note(Happened::Stuck);
-            self.tell(touch, why, now);
+            self.report(touch, why, now);
         }
     }
 
-    fn tell(&self, touch: Touch, why: Option<Why>, now: u64) {
+    fn report(&self, touch: Touch, why: Option<Why>, now: u64) {
         let arena = &self.arena;
         let waits = why.map_or_else(|| "its read".to_string(), |why| format!("{why:?}"));
         raw::say(&format!(
@@ -58,10 +58,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_told_of_once_and_the_oldest_first() {
+    fn a_fault_is_reported_once_and_the_oldest_first() {
         let touch = |page, since| Touch { page, write: false, protected: false, since };
         let faults = [(touch(1, 50), Some(Why::Room)), (touch(2, 40), None)];
-        let stuck = |now, told| super::stuck(now, told, faults.into_iter()).map(|(t, _)| t.page);
+        let stuck = |now, reported_ns| {
+            super::stuck(now, reported_ns, faults.into_iter()).map(|(t, _)| t.page)
+        };
         assert_eq!(stuck(STUCK + 40, 0), None, "not longer than it may take");
         assert_eq!(stuck(STUCK + 41, 0), Some(2));
         assert_eq!(stuck(STUCK + 51, 40), Some(1));

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn under_lru_the_distances_tell_what_more_memory_would_have_saved() {
+    fn under_lru_the_distances_predict_what_more_memory_would_have_saved() {
         for tries in [1, 3] {
             let run = |size| {
                 let mut next = skewed(4000, tries);
@@ -240,9 +240,12 @@ mod tests {
             for more in [64, 128, 512, 1024, 2048] {
                 let saved: u64 = distances.histogram[..=class(more)].iter().sum();
                 let (left, _) = run(400 + more as usize);
-                let told = (refaults - saved) as f64;
-                let off = (told - left as f64).abs() / refaults as f64;
-                assert!(off < 0.02, "{more} pages more: {told} refaults told, {left} made");
+                let predicted = (refaults - saved) as f64;
+                let off = (predicted - left as f64).abs() / refaults as f64;
+                assert!(
+                    off < 0.02,
+                    "{more} pages more: {predicted} refaults predicted, {left} made"
+                );
             }
         }
     }

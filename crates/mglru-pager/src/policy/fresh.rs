@@ -21,11 +21,11 @@ const MOST: u64 = 4096;
 pub(super) type Fresh = VecDeque<(u32, u32)>;
 
 impl Policy {
-    /// Notes a page that a use brought, where its entry tells of it.
+    /// Notes a page that a use brought, if its page table entry has the accessed bit of that use.
     pub(super) fn note_fresh(&mut self, id: u32, page: u32) {
         let arena = &self.world.attached(id).arena;
-        let told = self.lru.config().is_mglru() && arena.bits() == Bits::Entries;
-        if told && arena.access() != Access::Sequential {
+        let has_accessed_bit = self.lru.config().is_mglru() && arena.bits() == Bits::Entries;
+        if has_accessed_bit && arena.access() != Access::Sequential {
             self.world.fresh.push_back((id, page));
         }
     }

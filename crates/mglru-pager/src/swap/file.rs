@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_will_not_do_is_told_from_the_start() {
+    fn a_folder_that_cannot_hold_swap_is_an_error_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let refusal = |path: &Path, bytes| check(path, bytes).unwrap_err().to_string();
         check(folder.path(), 1 << 20).unwrap();

@@ -118,8 +118,8 @@ pub fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| {
         let came_back = Arc::new(AtomicBool::new(false));
-        let told = came_back.clone();
-        let there_and_back = move || told.store(is_ordinary() && tries(), Ordering::SeqCst);
+        let succeeded = came_back.clone();
+        let there_and_back = move || succeeded.store(is_ordinary() && tries(), Ordering::SeqCst);
         let thread = thread::spawn("mglru-probe", there_and_back);
         thread.is_ok_and(|thread| thread.join().is_ok()) && came_back.load(Ordering::SeqCst)
     })

@@ -1,4 +1,4 @@
-//! Which threads are the pager's own, and who is told of the memory that it maps for itself. Under
+//! Knows the pager's own threads, and reports the memory that it maps for itself. Under
 //! `mglru exec` the C library's functions are those of the preload library; called by a thread of
 //! the pager they must not ask the pager again.
 
@@ -15,7 +15,7 @@ pub fn is_pager() -> bool {
     OWN.get()
 }
 
-/// Does something as a pager would.
+/// Runs `what` while the calling thread counts as one of the pager's.
 pub fn as_pager<T>(what: impl FnOnce() -> T) -> T {
     let before = OWN.replace(true);
     let done = what();
@@ -33,15 +33,15 @@ pub type OnMap = fn(Range<usize>, bool);
 
 static ON_MAP: OnceLock<OnMap> = OnceLock::new();
 
-/// Has `told` called whenever the pager maps or unmaps private memory, so that it can be told from
-/// the program's. Only the first call counts.
-pub fn on_map(told: OnMap) {
-    let _ = ON_MAP.set(told);
+/// Has `callback` called whenever the pager maps or unmaps private memory, so that it can be
+/// distinguished from the program's. Only the first call counts.
+pub fn on_map(callback: OnMap) {
+    let _ = ON_MAP.set(callback);
 }
 
-/// Tells of a range that was just mapped, or is about to be unmapped.
-pub fn tell(range: Range<usize>, mapped: bool) {
-    if let Some(told) = ON_MAP.get() {
-        told(range, mapped);
+/// Reports a range that was just mapped (true), or is about to be unmapped.
+pub fn report_mapping(range: Range<usize>, mapped: bool) {
+    if let Some(callback) = ON_MAP.get() {
+        callback(range, mapped);
     }
 }

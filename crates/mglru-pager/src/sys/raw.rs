@@ -26,7 +26,7 @@ pub fn map(
     let got = unsafe { libc::syscall(libc::SYS_mmap, none, len, prot, flags, fd, 0usize) };
     let start = answer(got)?;
     if flags & libc::MAP_ANONYMOUS != 0 {
-        own::tell(start..start + len, true);
+        own::report_mapping(start..start + len, true);
     }
     Ok(start as *mut u8)
 }
@@ -53,7 +53,7 @@ pub unsafe fn map_over(
 /// # Safety
 /// The range is a mapping of the caller's, and nobody borrows from it.
 pub unsafe fn unmap(start: *mut u8, len: usize) {
-    own::tell(start as usize..start as usize + len, false);
+    own::report_mapping(start as usize..start as usize + len, false);
     // SAFETY: the mapping is the caller's and not borrowed from, as it promises. Ranges that were
     // mapped can be unmapped.
     unsafe { libc::syscall(libc::SYS_munmap, start, len) };
@@ -91,8 +91,8 @@ pub unsafe fn protect(start: *mut u8, len: usize, prot: libc::c_int) -> io::Resu
 /// Tells whether the program locked some of these pages. The kernel refuses advice on those alone.
 pub fn is_locked(start: u64, len: usize) -> bool {
     // SAFETY: the advice changes no content.
-    let told = unsafe { advise(start as *mut u8, len, libc::MADV_COLD) };
-    told.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
+    let advised = unsafe { advise(start as *mut u8, len, libc::MADV_COLD) };
+    advised.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
 }
 
 /// Is this page of private memory there? Not, if nothing is mapped.

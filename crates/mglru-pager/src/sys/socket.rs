@@ -21,13 +21,13 @@ pub struct Peer {
 impl Peer {
     /// Asks the kernel.
     pub fn of(stream: &UnixStream) -> io::Result<Self> {
-        let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        let mut len = size_of_val(&told) as libc::socklen_t;
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut len = size_of_val(&peer) as libc::socklen_t;
         let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-        let into = (&raw mut told).cast();
+        let into = (&raw mut peer).cast();
         // SAFETY: the kernel fills in at most `len` bytes of the structure.
         checked(unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, into, &mut len) })?;
-        Ok(Self { pid: told.pid, uid: told.uid })
+        Ok(Self { pid: peer.pid, uid: peer.uid })
     }
 
     /// Root and this process's user may do with it what they like anyway.

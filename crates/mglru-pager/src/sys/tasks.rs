@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_ended_is_told_from_one_that_sleeps() {
+    fn a_thread_that_has_ended_is_distinguished_from_one_that_sleeps() {
         assert!(has_ended("7 (a) b) Z 1 1"));
         assert!(!has_ended("7 (a) Z) S 1 1") && !has_ended("7 (cut"));
     }

@@ -91,7 +91,7 @@ fn abstract_name(what: &str) -> PathBuf {
 }
 
 #[test]
-fn other_users_are_turned_away_and_told_why() {
+fn other_users_are_refused_with_the_reason() {
     let Some(pager) = pager(32 * MIB) else { return };
     let path = abstract_name("turned-away");
     let control = pager.offer(&path).unwrap();

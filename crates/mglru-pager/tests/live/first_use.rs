@@ -19,7 +19,7 @@ fn mapped(pager: &Pager) -> Mapping {
 }
 
 #[test]
-fn a_page_that_was_used_once_more_is_told_from_one_that_was_not() {
+fn a_page_that_was_used_once_more_is_distinguished_from_one_that_was_not() {
     let Some(pager) = pager(8 * MIB) else { return };
     let map = mapped(&pager);
     let read = |page: usize| assert_eq!(map[page * PAGE], page as u8);

@@ -51,12 +51,12 @@ pub fn fill(memory: &mut [u8], version: u32) {
 pub fn wrong(memory: &[u8], version: u32) -> usize {
     let seed =
         |nth: usize| (nth as u32).wrapping_mul(0x9E37_79B9) ^ version.wrapping_mul(0x85EB_CA6B);
-    let words = |page: &[u8], seed: u32| {
+    let is_filled = |page: &[u8], seed: u32| {
         page.chunks_exact(4).enumerate().all(|(i, word)| {
             u32::from_le_bytes([word[0], word[1], word[2], word[3]]) == seed ^ (i as u32 / 7)
         })
     };
-    memory.chunks(PAGE).enumerate().filter(|(nth, page)| !words(page, seed(*nth))).count()
+    memory.chunks(PAGE).enumerate().filter(|(nth, page)| !is_filled(page, seed(*nth))).count()
 }
 
 /// Runs `what` in a forked child; the child's number.

@@ -38,11 +38,11 @@ fn store_for_ever(path: &std::ffi::OsStr) {
 fn last_said(out: impl std::io::Read, after: usize, kill: impl FnOnce()) -> (u32, u32) {
     let (mut flushed, mut begun, mut kill) = (0, 0, Some(kill));
     let lines = BufReader::new(out).lines().map_while(Result::ok);
-    let told = lines.filter_map(|line| {
+    let reports = lines.filter_map(|line| {
         let (what, version) = line.rsplit_once(' ')?;
         Some((what.ends_with("flushed"), what.ends_with("stores"), version.parse().ok()?))
     });
-    for (nth, (is_flushed, is_begun, version)) in told.enumerate() {
+    for (nth, (is_flushed, is_begun, version)) in reports.enumerate() {
         if is_flushed {
             flushed = version;
         } else if is_begun {

@@ -54,7 +54,7 @@ fn stores_to_files_survive_eviction_and_reach_them() {
 /// Threads that fault faster than the policy learns of it leave what has happened to the handler,
 /// which nothing else wakes.
 #[test]
-fn a_flush_ends_after_more_faults_than_the_policy_was_told_of() {
+fn a_flush_ends_after_more_faults_than_the_policy_has_learnt_of() {
     let Some(pager) = pager(64 * MIB) else { return };
     let file = tempfile::tempfile_in(".").unwrap();
     file.set_len(48 << 20).unwrap();
@@ -66,10 +66,10 @@ fn a_flush_ends_after_more_faults_than_the_policy_was_told_of() {
             scope.spawn(|| part.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1));
         }
     });
-    let (told, over) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
-        scope.spawn(|| told.send(map.flush().is_ok()));
-        let done = over.recv_timeout(std::time::Duration::from_secs(300));
+        scope.spawn(|| sender.send(map.flush().is_ok()));
+        let done = receiver.recv_timeout(std::time::Duration::from_secs(300));
         // The other thread would be waited for.
         done.map_or_else(|_| std::process::abort(), |done| assert!(done));
     });

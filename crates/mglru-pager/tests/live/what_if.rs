@@ -39,15 +39,16 @@ fn run(max: usize, more: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn what_distances_tell_is_what_more_memory_saves() {
+fn what_distances_predict_is_what_more_memory_saves() {
     let (base, larger) = (8 * MIB, [12 * MIB, 16 * MIB]);
     for max in larger {
         let more = |resident: u64| resident * (max - base) as u64 / base as u64;
         let Some((major, spared)) = run(base, more) else { return };
         let Some((left, _)) = run(max, |_| 0) else { return };
-        let told = major - spared;
-        let off = (told as f64 - left as f64).abs() / major as f64;
-        println!("{major} major faults; with {max} bytes {told} told, {left} made");
-        assert!(off < OFF, "{major} major faults; with {max} bytes {told} told, {left} made");
+        let predicted = major - spared;
+        let off = (predicted as f64 - left as f64).abs() / major as f64;
+        let figures = format!("with {max} bytes {predicted} predicted, {left} made");
+        println!("{major} major faults; {figures}");
+        assert!(off < OFF, "{major} major faults; {figures}");
     }
 }

@@ -67,7 +67,7 @@ impl Managed {
             return Err(errno());
         }
         let start = got as usize;
-        heap::lend(&(start..start + len));
+        heap::note_kernel_mapping(&(start..start + len));
         let part = offsets.start..offsets.end.min(offsets.start + len);
         // SAFETY: the mapping is new, and where its file's first byte would be is this.
         unsafe { kept.restore((start as *mut u8).wrapping_sub(offsets.start), &[part]) };

@@ -31,7 +31,7 @@ impl Pids {
     fn add_children_of(&mut self, pid: u32) {
         proc::numbers(&Path::new(format_args!("/proc/{pid}/task")), |task| {
             let path = Path::new(format_args!("/proc/{pid}/task/{task}/children"));
-            proc::words(&path, |word| {
+            proc::for_each_word(&path, |word| {
                 proc::number(word).into_iter().for_each(|pid| self.push(pid as u32));
             });
             true

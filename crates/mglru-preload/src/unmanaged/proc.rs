@@ -97,7 +97,7 @@ fn split(path: &Path, ends: impl Fn(u8) -> bool, mut each: impl FnMut(&[u8])) ->
 }
 
 /// Does something with each word of a file.
-pub fn words(path: &Path, mut each: impl FnMut(&[u8])) {
+pub fn for_each_word(path: &Path, mut each: impl FnMut(&[u8])) {
     split(
         path,
         |byte| byte.is_ascii_whitespace(),

@@ -59,8 +59,8 @@ fn end(found: Option<Figures>) {
     heap::finish();
     table().write_back();
     if let (false, Some(launched)) = (is_launched(), launched()) {
-        let told = place(launched).and_then(|to| UnixDatagram::unbound()?.send_to_addr(b"!", &to));
-        if told.is_ok() {
+        let sent = place(launched).and_then(|to| UnixDatagram::unbound()?.send_to_addr(b"!", &to));
+        if sent.is_ok() {
             // It ends this process with all others.
             std::thread::sleep(Duration::from_secs(2));
         }
@@ -86,18 +86,18 @@ impl Watch {
         Self { others, ended: false }
     }
 
-    /// Ends the program if there is more than `least`, or another process found so.
+    /// Ends the program if more than `least` bytes are unmanaged here or in another process.
     pub fn judge(&mut self, now: &Figures, least: u64, pids: &mut Pids) {
-        let told = self.others.as_ref().is_some_and(|others| others.recv(&mut [0; 1]).is_ok());
+        let notified = self.others.as_ref().is_some_and(|others| others.recv(&mut [0; 1]).is_ok());
         let found = now.total() > least;
-        if self.ended || !told && !found {
+        if self.ended || !notified && !found {
             return;
         }
         self.ended = true;
         if is_launched() {
             kill_below(pids);
         }
-        END.ring(Some(*now).filter(|_| !told));
+        END.ring(Some(*now).filter(|_| !notified));
     }
 }
 

@@ -287,8 +287,8 @@ fn find_stacks(stacks: &mut [usize]) -> usize {
         let (mut head, mut len) = (0_usize, 0_usize);
         let (to, size) = (&raw mut head, &raw mut len);
         // SAFETY: both are places for a word.
-        let told = unsafe { libc::syscall(libc::SYS_get_robust_list, task, to, size) };
-        if task != own && told == 0 && head != 0 {
+        let status = unsafe { libc::syscall(libc::SYS_get_robust_list, task, to, size) };
+        if task != own && status == 0 && head != 0 {
             stacks[n] = head;
             n += 1;
         }

@@ -358,7 +358,7 @@ os.close(pipe[0])";
 }
 
 #[test]
-fn a_program_without_room_ends_by_sigbus_and_is_told_why() {
+fn a_program_without_room_ends_by_sigbus_and_learns_why() {
     let program = "import os\nrows = [os.urandom(3000) for n in range(16000)]";
     let Some(output) = python_with(program, "serve", 0) else { return };
     let said = String::from_utf8_lossy(&output.stderr);

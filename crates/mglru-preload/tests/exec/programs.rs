@@ -54,8 +54,8 @@ pub fn run(command: &str, program: &str, case: &str, faults: Option<&str>) -> Ou
     shell.output().unwrap()
 }
 
-/// How a case ended: what it said, and its status.
-pub fn told(output: &Output) -> (String, Option<i32>) {
+/// Returns how a case ended: its standard output and its status.
+pub fn outcome(output: &Output) -> (String, Option<i32>) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
 }
 
@@ -70,11 +70,11 @@ pub fn as_plain_after(before: &str, program: &str, case: &str) -> Vec<String> {
         return Vec::new();
     }
     let command = format!("{before}{RUN}");
-    let plain = told(&run(&command, program, case, None));
+    let plain = outcome(&run(&command, program, case, None));
     let with = |faults: &&str| {
         let output = run(&command, program, case, Some(faults));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(told(&output), plain, "{program} {case} {faults}: {said}");
+        assert_eq!(outcome(&output), plain, "{program} {case} {faults}: {said}");
         // What is outside of the budget is no matter of these tests.
         said.split_inclusive('\n').filter(|line| !line.contains(" outside of the budget")).collect()
     };

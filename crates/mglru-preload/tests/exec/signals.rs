@@ -110,8 +110,8 @@ fn without_a_handler_of_its_own_the_program_ends() {
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
 /// As programs do that wait for descriptors and signals at once.
-extern "C" fn tell(_signal: libc::c_int) {
-    // SAFETY: one byte of a constant; a full pipe has told already.
+extern "C" fn write_to_pipe(_signal: libc::c_int) {
+    // SAFETY: one byte of a constant; a full pipe wakes its reader already.
     unsafe { libc::write(PIPE.load(Ordering::Relaxed), b"s".as_ptr().cast(), 1) };
     SEEN.fetch_add(1, Ordering::Relaxed);
 }
@@ -130,7 +130,7 @@ fn a_signal_handler_may_write_while_its_thread_is_in_a_call() {
     let own = unsafe {
         assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK), 0);
         PIPE.store(ends[1], Ordering::Relaxed);
-        set_handler(libc::SIGUSR1, tell as *const () as usize, libc::SA_RESTART);
+        set_handler(libc::SIGUSR1, write_to_pipe as *const () as usize, libc::SA_RESTART);
         libc::alarm(600);
         libc::pthread_self()
     };

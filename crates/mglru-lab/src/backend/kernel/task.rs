@@ -92,7 +92,7 @@ impl Task {
                 scale,
                 pin: job.pin,
                 tlb_flush_every: job.tlb_flush_every,
-                crews: (0..layout.tasks.len() as u32).map(|task| layout.crew(task)).collect(),
+                barrier_sets: (0..layout.tasks.len() as u32).map(|task| layout.crew(task)).collect(),
                 workers: order::workers(layout),
             }),
         }
