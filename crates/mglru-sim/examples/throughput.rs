@@ -10,7 +10,7 @@
 //!
 //! Memory is all that the process grew by from before the machine was made: slab, lists, page
 //! tables, page-cache and swap slots with their shadows, everything else. The draws of the workload
-//! are made before that. It is told per resident page, and per page that the machine knows of:
+//! are made before that. It is printed per resident page, and per page that the machine knows of:
 //! what was evicted keeps its page-table entry, its slot and its shadow.
 
 use std::sync::atomic::AtomicU64;
@@ -175,7 +175,7 @@ fn rss() -> u64 {
 
 /// Processor time of this program, ns: others on the same machine do not count.
 fn cpu_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux tells");
+    let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux has it");
     stat.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number")
 }
 
@@ -194,13 +194,13 @@ fn measure(case: Case) {
     let most = AtomicU64::new(before);
     let reports = std::sync::Mutex::new(Vec::new());
     let began = cpu_ns();
-    let tell = |accesses: u64| {
+    let report = |accesses: u64| {
         if accesses >= case.pages {
             reports.lock().expect("one thread").push((cpu_ns(), accesses));
         }
         most.fetch_max(rss(), Relaxed);
     };
-    let outcome = run(&spec, Config::default(), Box::new(source), 1, Some(&tell)).expect("runs");
+    let outcome = run(&spec, Config::default(), Box::new(source), 1, Some(&report)).expect("runs");
     let reports = reports.into_inner().expect("one thread");
     // Between two reports: making the machine and taking it down are no accesses.
     let [(since, at), .., (until, to)] = reports[..] else { panic!("too few accesses") };

@@ -64,7 +64,7 @@ pub struct Vma {
     pub mm: u32,
     /// The memory that is mapped.
     pub kind: RegionKind,
-    /// Accesses through it tell of reuse.
+    /// Counts accesses through it as reuse.
     pub recency: bool,
     /// Advice, for readahead.
     pub advice: Advice,

@@ -243,7 +243,7 @@ impl Machine {
         self.world.unmap_file_folio(self.lru.folios_mut(), folio);
         self.lru.remove(folio);
         let (start, end) = (self.start_of(folio), self.end_of(folio));
-        self.world.tell_cached(false, file, start, folio, end - start);
+        self.world.trace_cached(false, file, start, folio, end - start);
         for page in start..end {
             self.world.files[file as usize].cache.remove(page, None);
         }

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_counter_is_described_once_by_words_that_end_without_a_full_stop_or_with_one() {
+    fn each_counter_is_described_once_with_or_without_a_final_full_stop() {
         let names: Vec<&str> = described().map(|(name, _)| name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         assert!(described().all(|(_, about)| about.len() > 8), "{names:?}");

@@ -55,9 +55,9 @@ pub enum SimError {
         /// Path of the group.
         name: String,
     },
-    /// Whoever listens to its events cannot go on.
+    /// The sink of its events failed.
     #[error("{0}")]
-    Told(String),
+    Sink(String),
     /// Nothing can happen any more although tasks have not ended.
     #[error("{blocked} tasks wait for each other: {waits}")]
     Deadlock {

@@ -67,7 +67,7 @@ impl Machine {
             let above = self.is_above_background(memcg);
             let now = self.world.now;
             let next = self.world.writeback.next_run(memcg, now, above);
-            self.world.tell_flusher(memcg, next.map(|run| (run.reason, run.pages)));
+            self.world.trace_flusher(memcg, next.map(|run| (run.reason, run.pages)));
             if let Some(run) = next {
                 self.write_pages(run.file, run.page, run.pages);
             }
@@ -256,7 +256,7 @@ impl Machine {
         let now = self.world.now;
         let pause = self.world.writeback.pause(now, dirtied, memcg, machine, group);
         self.tasks[t].held_dirty = matches!(pause, Pause::Hold(_));
-        self.world.tell_balance(memcg, group.unwrap_or(machine), dirtied, pause);
+        self.world.trace_balance(memcg, group.unwrap_or(machine), dirtied, pause);
         match pause {
             Pause::None => None,
             Pause::Sleep(ns) | Pause::Hold(ns) => {
@@ -267,7 +267,7 @@ impl Machine {
     }
 
     fn wake_background(&mut self, memcg: Option<MemcgId>) {
-        self.world.tell_background(memcg.unwrap_or(MemcgId::ROOT));
+        self.world.trace_background(memcg.unwrap_or(MemcgId::ROOT));
         self.world.writeback.wake(memcg, Reason::Background);
         self.world.wake_flusher_now();
     }

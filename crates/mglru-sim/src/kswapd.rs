@@ -14,7 +14,7 @@ use crate::zones::NORMAL;
 #[derive(Debug, Default)]
 pub struct Kswapd {
     reclaim: Option<Box<Reclaim>>,
-    /// The compaction that it runs after reclaim (or kcompactd, which is not told apart).
+    /// The compaction that it runs after reclaim (or kcompactd, which is not modelled apart).
     compaction: Option<Box<Compaction>>,
     /// The order it was woken for.
     order: u8,
@@ -54,7 +54,7 @@ impl Machine {
         }
         self.world.acts(Who::Kswapd(node.0));
         if let Some(slept) = self.kswapds[at].slept.take() {
-            self.world.tell_throttled(Who::Kswapd(node.0), &slept);
+            self.world.trace_throttled(Who::Kswapd(node.0), &slept);
         }
         if let Some(run) = self.kswapds[at].compaction.take() {
             return self.compact_on(node, run);
@@ -108,7 +108,7 @@ impl Machine {
     fn start_kswapd(&mut self, node: NodeId) -> Box<Reclaim> {
         let order = self.world.take_kswapd_order();
         self.kswapds[node.index()].order = order;
-        self.world.tell_kswapd(node, true, order);
+        self.world.trace_kswapd(node, true, order);
         Box::new(Reclaim::kswapd(node, order))
     }
 
@@ -146,7 +146,7 @@ impl Machine {
         if wanted || hope && !self.world.zones.is_balanced(node, NORMAL) {
             self.world.wake_kswapd(node);
         } else {
-            self.world.tell_kswapd(node, false, 0);
+            self.world.trace_kswapd(node, false, 0);
         }
     }
 }

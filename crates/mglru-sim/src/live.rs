@@ -1,4 +1,4 @@
-//! Drives a run event by event, and tells what the machine does at the moment: sizes, rates, who
+//! Drives a run event by event, and reports what the machine does at the moment: sizes, rates, who
 //! reclaims, and what each waits for. A run is the same however it is driven, and a look changes
 //! nothing.
 
@@ -76,7 +76,7 @@ pub enum Act {
 pub enum Wait {
     /// A free processor.
     Processor,
-    /// Reclaim told it to sleep: the reason.
+    /// It sleeps because reclaim throttles it: the reason.
     Throttled(Throttle),
     /// Data of a page.
     Data,

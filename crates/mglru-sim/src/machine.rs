@@ -71,7 +71,7 @@ pub struct Machine {
     pub(crate) refused_commands: u64,
     /// How often the statistics of groups are summed up, ns; 0: they are exact.
     pub(crate) stat_flush: Nanos,
-    /// The page whose life is told.
+    /// Records the life of one page.
     pub(crate) watched: Option<Box<Watched>>,
     /// Looks taken on the way, where they are wanted.
     pub(crate) samples: Option<Samples>,
@@ -89,12 +89,12 @@ impl Machine {
     /// # Errors
     /// Says what a task did wrong, or that all wait for each other.
     pub fn run(&mut self, progress: Option<Progress<'_>>) -> Result<(), SimError> {
-        let mut told = 0;
+        let mut reported = 0;
         self.start();
         while self.turn()? {
-            if self.recorder.accesses >= told + PROGRESS_STEP {
-                told = self.recorder.accesses;
-                progress.inspect(|tell| tell(told));
+            if self.recorder.accesses >= reported + PROGRESS_STEP {
+                reported = self.recorder.accesses;
+                progress.inspect(|report| report(reported));
             }
         }
         Ok(())
@@ -321,7 +321,7 @@ impl Machine {
                 self.unmap_all(mm);
                 self.lru.remove_mm(self.world.spaces.mm(mm).id);
             }
-            self.try_barriers(self.tasks[t].crew);
+            self.try_barriers(self.tasks[t].barrier_set);
         }
         Flow::Done
     }

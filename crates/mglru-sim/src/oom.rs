@@ -20,7 +20,7 @@ impl Machine {
         self.world.memcgs.event(group, Event::OomKill);
         self.oom_kills += 1;
         if let Some(t) = first {
-            self.tell_victim(t, mm);
+            self.trace_victim(t, mm);
         }
         self.kill_mm(mm);
         true

@@ -141,24 +141,24 @@ impl Machine {
         task.ops[task.next] = op;
     }
 
-    /// Waits until all counted tasks of its crew that have not ended are there.
+    /// Waits until all counted tasks of its barrier set that have not ended are there.
     fn barrier(&mut self, t: usize, id: u32) -> Flow {
         let now = self.world.now;
         self.tasks[t].barrier = Some(id);
         self.tasks[t].arrived = now;
         self.tasks[t].doing = Doing::Barrier;
-        match self.try_barriers(self.tasks[t].crew) {
+        match self.try_barriers(self.tasks[t].barrier_set) {
             Some(at) if at > now => Flow::Sleep(at),
             Some(_) => Flow::Done,
             None => Flow::Wait,
         }
     }
 
-    /// Opens a barrier that all of a crew have come to, at the time the last one did: tasks take
+    /// Opens a barrier that all of a set have come to, at the time the last one did: tasks take
     /// turns, so one whose turn is later may have come earlier. That time, if one was opened.
-    pub(crate) fn try_barriers(&mut self, crew: Option<u32>) -> Option<Nanos> {
-        crew?;
-        let members = || self.tasks.iter().filter(|task| task.crew == crew);
+    pub(crate) fn try_barriers(&mut self, barrier_set: Option<u32>) -> Option<Nanos> {
+        barrier_set?;
+        let members = || self.tasks.iter().filter(|task| task.barrier_set == barrier_set);
         let mut counted = members().filter(|task| !task.has_ended());
         let id = counted.next()?.barrier?;
         if !counted.all(|task| task.barrier == Some(id)) {
@@ -167,7 +167,7 @@ impl Machine {
         let here = members().filter(|task| task.barrier == Some(id));
         let opens = here.map(|task| task.arrived).max()?;
         for t in 0..self.tasks.len() {
-            if self.tasks[t].crew == crew && self.tasks[t].barrier == Some(id) {
+            if self.tasks[t].barrier_set == barrier_set && self.tasks[t].barrier == Some(id) {
                 self.tasks[t].barrier = None;
                 self.tasks[t].doing = Doing::Nothing;
                 self.wake_at(t, opens);

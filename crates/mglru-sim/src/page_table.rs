@@ -208,7 +208,7 @@ impl PageTable {
         )
     }
 
-    /// Clears the accessed bit and tells what the entry was before.
+    /// Clears the accessed bit and returns what the entry was before.
     #[inline]
     pub fn take_young(&mut self, page: u32) -> Pte {
         let entry = &mut self.entries[page as usize];

@@ -1,6 +1,6 @@
 //! Readahead: which pages a miss reads, and which page starts the next window (experiments §0.6).
 //!
-//! Pure decisions: the caller tells what is cached and carries the plan out. The state belongs to
+//! Pure decisions: the caller says what is cached and carries the plan out. The state belongs to
 //! an open file and is shared by all that use the descriptor, so that interleaved readers confuse
 //! each other exactly as threads of one process do.
 

@@ -139,7 +139,7 @@ impl Machine {
         let (task, world) = (t as u32, &mut self.world);
         self.throttled.retain(|x| {
             if x.task == task {
-                world.tell_throttled(Who::Task(task), &x.slept);
+                world.trace_throttled(Who::Task(task), &x.slept);
             }
             x.task != task
         });

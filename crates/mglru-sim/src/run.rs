@@ -58,7 +58,7 @@ pub fn run_sampled(
     Machine::new(spec, config, workload, seed)?.sampled(progress)
 }
 
-/// Runs as [`run_sampled`], and tells a sink of events on the way. The outcome is the same.
+/// Runs as [`run_sampled`], and passes its trace events to a sink. The outcome is the same.
 ///
 /// # Errors
 /// As [`run`], and what the sink says.
@@ -77,7 +77,7 @@ pub fn run_traced(
     Ok(found)
 }
 
-/// Runs as [`run`], and tells the life of a page. The outcome is the same.
+/// Runs as [`run`], and returns the life of a page. The outcome is the same.
 ///
 /// # Errors
 /// As [`run`].
@@ -253,8 +253,8 @@ fn tasks(spec: &MachineSpec, layout: &Layout, groups: &[MemcgId]) -> Vec<Task> {
         let memcg = task.group.map_or(MemcgId::ROOT, |group| groups[group as usize]);
         // Tasks bound to no node are spread over all.
         let node = task.node.unwrap_or(i as u32 % (spec.nodes - spec.slow_nodes));
-        let crew = layout.crew(i as u32);
-        Task { crew, ..Task::new(task.mm, memcg, NodeId(node as u8), task.background) }
+        let barrier_set = layout.barrier_set(i as u32);
+        Task { barrier_set, ..Task::new(task.mm, memcg, NodeId(node as u8), task.background) }
     };
     layout.tasks.iter().enumerate().map(make).collect()
 }

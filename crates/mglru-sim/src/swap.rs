@@ -90,7 +90,7 @@ impl SlotState {
         Holds::of(self.charged_holds & HOLDS_MASK)
     }
 
-    /// Holds something else from now on; tells what it held.
+    /// Replaces what it holds; returns what it held.
     fn set(&mut self, holds: Holds) -> Holds {
         let held = self.holds();
         self.charged_holds = self.charged_holds & !HOLDS_MASK | holds.code();
@@ -179,7 +179,7 @@ impl Swap {
         Some(slot)
     }
 
-    /// Gives a slot back, with what it holds; tells who was charged.
+    /// Gives a slot back, with what it holds; returns the group that was charged.
     ///
     /// # Panics
     /// When the slot is free.

@@ -168,7 +168,7 @@ pub struct Task {
     /// The run does not wait for it.
     pub background: bool,
     /// Those it waits with at barriers.
-    pub crew: Option<u32>,
+    pub barrier_set: Option<u32>,
     /// Where it stands with the scheduler.
     pub state: State,
     /// Names the current wait: an event of an earlier one is stale.
@@ -217,7 +217,7 @@ impl Task {
             memcg,
             node,
             background,
-            crew: None,
+            barrier_set: None,
             state: State::Blocked,
             epoch: 0,
             ops: Vec::new(),

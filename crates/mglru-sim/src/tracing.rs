@@ -1,4 +1,4 @@
-//! Trace events of a run: what the kernel's own tracepoints would tell of it, by their names and
+//! Trace events of a run: what the kernel's own tracepoints would print of it, by their names and
 //! with their fields, in order of time. Nobody listens by default, and a run is the same with a
 //! listener and without.
 //!
@@ -29,15 +29,15 @@ const KSWAPD_PID: u32 = 50;
 const FLUSHER_PID: u32 = 40;
 /// Longer names are cut, as the kernel does.
 const COMM: usize = 15;
-/// Nothing of what ftrace's flags tell is simulated.
+/// None of ftrace's flags is simulated.
 const FLAGS: &str = ".....";
-/// Levels are told this often at most, ns.
+/// Limits how often levels are passed to the sink, ns.
 const LEVELS_EVERY: Nanos = 1_000_000;
 
-/// Names what [`Sink::levels`] is told, pages.
+/// Names the values passed to [`Sink::levels`], pages.
 pub const LEVELS: [&str; 5] = ["free", "file", "anon", "dirty", "writeback"];
 
-/// One event, as a tracepoint tells it.
+/// Holds one event, as a tracepoint prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
     /// When, ns.
@@ -133,7 +133,7 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// Nothing told yet.
+    /// Makes a tracer without events.
     pub(crate) fn new(sink: Box<dyn Sink>, layout: &Layout, cpus: u32, nodes: u32) -> Self {
         Self {
             sink,
@@ -160,11 +160,11 @@ impl Tracer {
     fn settle(&mut self, until: Nanos) {
         while self.error.is_none() && self.pending.peek().is_some_and(|first| first.0.at <= until) {
             let Reverse(first) = self.pending.pop().expect("just seen");
-            self.error = self.tell(&first).err();
+            self.error = self.emit(&first).err();
         }
     }
 
-    fn tell(&mut self, pending: &Pending) -> Result<(), String> {
+    fn emit(&mut self, pending: &Pending) -> Result<(), String> {
         let (comm, pid) = self.actor(pending.who);
         let comm = comm.into_owned();
         let cpu = match pending.who {
@@ -202,9 +202,9 @@ fn comm(layout: &Layout, group: Option<u32>) -> String {
 }
 
 impl World {
-    /// Tells of an event, if anybody listens.
+    /// Traces an event, if there is a sink.
     #[inline]
-    pub(crate) fn tell(&mut self, name: &'static str, fields: impl FnOnce() -> String) {
+    pub(crate) fn trace(&mut self, name: &'static str, fields: impl FnOnce() -> String) {
         let now = self.now;
         if let Some(tracer) = &mut self.tracer {
             let who = tracer.who;
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// Whatever is told from now on is the doing of `who`.
+    /// Names `who` as the actor of the events that follow.
     #[inline]
     pub(crate) fn acts(&mut self, who: Who) {
         if let Some(tracer) = &mut self.tracer {
@@ -222,7 +222,7 @@ impl World {
 }
 
 impl Machine {
-    /// Has a sink told of the run's events.
+    /// Passes the run's events to a sink.
     pub(crate) fn listen(&mut self, sink: Box<dyn Sink>) {
         let layout = self.workload.layout();
         let nodes = self.world.zones.nodes() as u32;
@@ -230,7 +230,7 @@ impl Machine {
         self.world.tracer = Some(Box::new(tracer));
     }
 
-    /// An event of the machine was carried out: all before it has been told.
+    /// Passes on all trace events before a machine event that was carried out.
     #[inline]
     pub(crate) fn settle_events(&mut self, began: Nanos) {
         if self.world.tracer.is_some() {
@@ -246,11 +246,11 @@ impl Machine {
         let who = std::mem::replace(&mut tracer.who, Who::Nobody);
         if let Some(levels) = levels.filter(|levels| *levels != tracer.levels) {
             (tracer.levels, tracer.levels_due) = (levels, began + LEVELS_EVERY);
-            let told = tracer.sink.levels(began, &levels);
-            tracer.error = tracer.error.take().or(told.err());
+            let result = tracer.sink.levels(began, &levels);
+            tracer.error = tracer.error.take().or(result.err());
         }
         if let Some(error) = tracer.error.take() {
-            self.error.get_or_insert(SimError::Told(error));
+            self.error.get_or_insert(SimError::Sink(error));
         }
         self.look_at_page(who);
     }
@@ -281,7 +281,7 @@ impl Machine {
         let Some(mut tracer) = self.world.tracer.take() else { return Ok(()) };
         tracer.settle(Nanos::MAX);
         let error = tracer.error.take();
-        error.map_or_else(|| tracer.sink.finish(), Err).map_err(SimError::Told)
+        error.map_or_else(|| tracer.sink.finish(), Err).map_err(SimError::Sink)
     }
 }
 

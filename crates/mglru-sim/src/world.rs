@@ -294,7 +294,7 @@ impl World {
     /// Has the node's kswapd look for work now, once.
     pub fn wake_kswapd(&mut self, node: NodeId) {
         if !std::mem::replace(&mut self.kswapd_armed[node.index()], true) {
-            self.tell_wakeup(node);
+            self.trace_wakeup(node);
             self.agenda.push(self.now, Event::Kswapd(node));
         }
     }

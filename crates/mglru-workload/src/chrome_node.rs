@@ -257,7 +257,7 @@ impl Script for ChromeNode {
     }
 
     fn total_ops(&self) -> u64 {
-        // Touches dominate: progress is told in accesses.
+        // Touches dominate: progress is reported in accesses.
         let setup = u64::from(self.params.buffers * self.params.buffer_pages);
         let request = u64::from(self.params.buffer_pages + self.params.browser_pages / 2);
         setup * u64::from(self.params.workers()) + request * self.params.requests

@@ -6,7 +6,7 @@
 //! kernel measurements, so that a model and a kernel see the same accesses.
 //!
 //! Every step, phase or command, begins with a [`Op::Mark`] of its own number, so that counters
-//! can be told apart step by step as in the measured records; `Layout::phases` holds the steps'
+//! can be compared step by step as in the measured records; `Layout::phases` holds the steps'
 //! names (a phase's own name, a command's verb) and may repeat one. A task that has a name marks
 //! its end, too (`end`).
 //!

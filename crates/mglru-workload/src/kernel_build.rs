@@ -305,7 +305,7 @@ impl Script for KernelBuild {
     }
 
     fn total_ops(&self) -> u64 {
-        // Progress is told in accesses.
+        // Progress is reported in accesses.
         u64::from(self.params.jobs) * u64::from(self.params.heap_pages) * 8
     }
 }

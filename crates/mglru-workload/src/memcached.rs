@@ -208,7 +208,7 @@ impl Script for Memcached {
     }
 
     fn total_ops(&self) -> u64 {
-        // Progress is told in accesses, six a set.
+        // Progress is reported in accesses, six a set.
         self.params.keys * u64::from(self.params.passes) * 6
     }
 }

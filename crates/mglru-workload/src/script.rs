@@ -1,4 +1,4 @@
-//! Workloads told in steps: a script appends what a task does next, a request or a transaction at
+//! Workloads made of steps: a script appends what a task does next, a request or a transaction at
 //! a time, and [`Scripted`] hands it out one operation after the other.
 
 use crate::op::{Layout, Op, TaskId, Workload};

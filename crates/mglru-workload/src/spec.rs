@@ -30,7 +30,7 @@ use crate::ycsb::store::{StoreParams, StoreWorkload};
 const MAX_SCALE: f64 = 64.0;
 const MIN_SCALE: f64 = 1.0 / 65_536.0;
 
-/// Describes a workload, whose kind its key `kind` tells.
+/// Describes a workload, whose kind is its key `kind`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
@@ -91,7 +91,7 @@ pub struct JobSource {
 pub struct TraceSource {
     /// The trace, plain or compressed.
     pub path: PathBuf,
-    /// Its format; told from name or content where absent.
+    /// Its format; taken from name or content where absent.
     pub format: Option<String>,
     /// Pages are loaded and stored through a mapping, not read and written.
     #[serde(default)]

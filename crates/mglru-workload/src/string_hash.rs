@@ -1,4 +1,4 @@
-//! Hash of a reference string: what tells that two variants of a run drew the same keys.
+//! Hash of a reference string: it shows whether two variants of a run drew the same keys.
 //!
 //! Each task hashes its own draws in its own order, and tasks are combined by number, so that the
 //! result does not depend on how the machine interleaved them.

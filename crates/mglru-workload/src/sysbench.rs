@@ -316,7 +316,7 @@ impl Script for Sysbench {
     }
 
     fn total_ops(&self) -> u64 {
-        // Progress is told in accesses, of which a transaction makes about a hundred.
+        // Progress is reported in accesses, of which a transaction makes about a hundred.
         (self.params.transactions + self.params.warm_transactions) * 100
     }
 }

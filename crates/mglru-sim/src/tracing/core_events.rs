@@ -1,4 +1,4 @@
-//! What the policy tells, in the words of the kernel's tracepoints (their layout in 6.12).
+//! Formats the policy's events as the kernel's tracepoints print them (their layout in 6.12).
 
 use mglru::host::{Isolated, ListName, ShrunkActive, ShrunkInactive, TraceEvent};
 use mglru::types::LruType;
@@ -8,9 +8,9 @@ use super::nid;
 /// What a task that charges or allocates a page asks with.
 const GFP: &str = "GFP_HIGHUSER_MOVABLE";
 
-/// The tracepoint and its fields. One has no counterpart in the kernel, where nothing tells of a
-/// new generation: its name begins otherwise.
-pub(super) fn words(event: &TraceEvent) -> (&'static str, String) {
+/// Returns the tracepoint's name and its fields. One has no counterpart in the kernel, which has no
+/// tracepoint for a new generation: its name begins otherwise.
+pub(super) fn tracepoint(event: &TraceEvent) -> (&'static str, String) {
     match event {
         TraceEvent::CallBegins { target, order } => {
             let name = match target {
@@ -26,9 +26,9 @@ pub(super) fn words(event: &TraceEvent) -> (&'static str, String) {
             };
             (name, format!("nr_reclaimed={reclaimed}"))
         }
-        TraceEvent::Isolated(told) => ("mm_vmscan_lru_isolate", isolated(told)),
-        TraceEvent::ShrunkInactive(told) => ("mm_vmscan_lru_shrink_inactive", inactive(told)),
-        TraceEvent::ShrunkActive(told) => ("mm_vmscan_lru_shrink_active", active(told)),
+        TraceEvent::Isolated(event) => ("mm_vmscan_lru_isolate", isolated(event)),
+        TraceEvent::ShrunkInactive(event) => ("mm_vmscan_lru_shrink_inactive", inactive(event)),
+        TraceEvent::ShrunkActive(event) => ("mm_vmscan_lru_shrink_active", active(event)),
         TraceEvent::Aged { memcg, node, max_seq, min_seq: [anon, file] } => {
             let (memcg, node) = (memcg.0, nid(*node));
             let seqs = format!("max_seq={} min_anon={} min_file={}", max_seq.0, anon.0, file.0);
@@ -37,16 +37,16 @@ pub(super) fn words(event: &TraceEvent) -> (&'static str, String) {
     }
 }
 
-fn isolated(told: &Isolated) -> String {
+fn isolated(event: &Isolated) -> String {
     format!(
         "classzone={} order={} nr_requested={} nr_scanned={} nr_skipped={} nr_taken={} lru={}",
-        told.highest_zone.0,
-        told.order,
-        told.requested,
-        told.scanned,
-        told.skipped,
-        told.taken,
-        list(told.list)
+        event.highest_zone.0,
+        event.order,
+        event.requested,
+        event.scanned,
+        event.skipped,
+        event.taken,
+        list(event.list)
     )
 }
 
@@ -59,39 +59,39 @@ fn list(list: ListName) -> &'static str {
     }
 }
 
-fn inactive(told: &ShrunkInactive) -> String {
-    let [anon, file] = match told.lru_type {
-        LruType::Anon => [told.activated, 0],
-        LruType::File => [0, told.activated],
+fn inactive(event: &ShrunkInactive) -> String {
+    let [anon, file] = match event.lru_type {
+        LruType::Anon => [event.activated, 0],
+        LruType::File => [0, event.activated],
     };
     format!(
         "nid={} nr_scanned={} nr_reclaimed={} nr_dirty={} nr_writeback={} nr_congested={} \
          nr_immediate={} nr_activate_anon={anon} nr_activate_file={file} nr_ref_keep={} \
          nr_unmap_fail={} priority={} flags={}",
-        nid(told.node),
-        told.scanned,
-        told.reclaimed,
-        told.dirty,
-        told.writeback,
-        told.congested,
-        told.immediate,
-        told.kept_referenced,
-        told.unmap_failed,
-        told.priority,
-        flags(told.lru_type)
+        nid(event.node),
+        event.scanned,
+        event.reclaimed,
+        event.dirty,
+        event.writeback,
+        event.congested,
+        event.immediate,
+        event.kept_referenced,
+        event.unmap_failed,
+        event.priority,
+        flags(event.lru_type)
     )
 }
 
-fn active(told: &ShrunkActive) -> String {
+fn active(event: &ShrunkActive) -> String {
     format!(
         "nid={} nr_taken={} nr_active={} nr_deactivated={} nr_referenced={} priority={} flags={}",
-        nid(told.node),
-        told.taken,
-        told.kept,
-        told.deactivated,
-        told.kept,
-        told.priority,
-        flags(told.lru_type)
+        nid(event.node),
+        event.taken,
+        event.kept,
+        event.deactivated,
+        event.kept,
+        event.priority,
+        flags(event.lru_type)
     )
 }
 

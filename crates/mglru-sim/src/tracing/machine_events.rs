@@ -1,4 +1,4 @@
-//! What the machine tells: kswapd, throttled tasks, the page cache, writeback, kills.
+//! Emits the machine's trace events: kswapd, throttled tasks, the page cache, writeback, kills.
 
 use mglru::host::TraceEvent;
 use mglru::types::{FolioId, LruType, MemcgId, Nanos, NodeId};
@@ -15,7 +15,7 @@ use crate::writeback::Load;
 /// The device that files are on, and the one that swap is on, as events name them.
 const FILES: &str = "259:0";
 
-/// A group in events: the kernel tells the inode of its directory, which is 1 for the root.
+/// A group in events: the kernel prints the inode of its directory, which is 1 for the root.
 fn cgroup_ino(memcg: MemcgId) -> u32 {
     memcg.0 + 1
 }
@@ -26,19 +26,19 @@ fn ino(file: FileId) -> u32 {
 }
 
 impl World {
-    /// The policy tells.
-    pub(crate) fn tell_policy(&mut self, event: &TraceEvent) {
+    /// Traces an event of the policy.
+    pub(crate) fn trace_policy(&mut self, event: &TraceEvent) {
         let now = self.now;
         if let Some(tracer) = &mut self.tracer {
-            let (name, fields) = core_events::words(event);
+            let (name, fields) = core_events::tracepoint(event);
             let who = tracer.who;
             tracer.add(now, who, name, fields);
         }
     }
 
-    /// A folio of a file was cached, or left the cache.
+    /// Traces a folio of a file that was cached or left the cache.
     #[inline]
-    pub(crate) fn tell_cached(
+    pub(crate) fn trace_cached(
         &mut self,
         came: bool,
         file: FileId,
@@ -50,47 +50,48 @@ impl World {
             true => "mm_filemap_add_to_page_cache",
             false => "mm_filemap_delete_from_page_cache",
         };
-        self.tell(name, || {
+        self.trace(name, || {
             let (ino, ofs, order) = (ino(file), index * PAGE_SIZE, pages.trailing_zeros());
             format!("dev {FILES} ino {ino:x} pfn=0x{:x} ofs={ofs} order={order}", folio.0)
         });
     }
 
-    /// Reclaim writes a page.
-    pub(crate) fn tell_write(&mut self, folio: FolioId, lru_type: LruType) {
-        self.tell("mm_vmscan_write_folio", || {
+    /// Traces a page that reclaim writes.
+    pub(crate) fn trace_write(&mut self, folio: FolioId, lru_type: LruType) {
+        self.trace("mm_vmscan_write_folio", || {
             let id = folio.0;
             format!("page={id:016x} pfn=0x{id:x} flags={}", core_events::flags(lru_type))
         });
     }
 
-    /// Somebody who allocates wakes a node's kswapd.
-    pub(crate) fn tell_wakeup(&mut self, node: NodeId) {
+    /// Traces an allocation that wakes a node's kswapd.
+    pub(crate) fn trace_wakeup(&mut self, node: NodeId) {
         let is_awake = self.tracer.as_ref().is_some_and(|t| t.awake[node.index()]);
         let by_kswapd = self.tracer.as_ref().is_some_and(|t| matches!(t.who, Who::Kswapd(_)));
         if !is_awake && !by_kswapd {
-            self.tell("mm_vmscan_wakeup_kswapd", || {
+            self.trace("mm_vmscan_wakeup_kswapd", || {
                 format!("nid={} order=0 gfp_flags=GFP_HIGHUSER_MOVABLE", nid(node))
             });
         }
     }
 
-    /// A node's kswapd begins to work, or goes to sleep; of what changes nothing, nothing is told.
-    pub(crate) fn tell_kswapd(&mut self, node: NodeId, awake: bool, order: u8) {
+    /// Traces a node's kswapd that begins to work or goes to sleep; one that changes nothing emits
+    /// no event.
+    pub(crate) fn trace_kswapd(&mut self, node: NodeId, awake: bool, order: u8) {
         let Some(tracer) = &mut self.tracer else { return };
         if std::mem::replace(&mut tracer.awake[node.index()], awake) == awake {
             return;
         }
         match awake {
             true => {
-                self.tell("mm_vmscan_kswapd_wake", || format!("nid={} order={order}", nid(node)))
+                self.trace("mm_vmscan_kswapd_wake", || format!("nid={} order={order}", nid(node)))
             }
-            false => self.tell("mm_vmscan_kswapd_sleep", || format!("nid={}", nid(node))),
+            false => self.trace("mm_vmscan_kswapd_sleep", || format!("nid={}", nid(node))),
         }
     }
 
     /// A reclaimer that was throttled goes on.
-    pub(crate) fn tell_throttled(&mut self, who: Who, slept: &Slept) {
+    pub(crate) fn trace_throttled(&mut self, who: Who, slept: &Slept) {
         let now = self.now;
         let Some(tracer) = &mut self.tracer else { return };
         let reason = match slept.reason {
@@ -108,7 +109,7 @@ impl World {
     }
 
     /// A flusher writes pages for a reason; `None`: it has no more to do.
-    pub(crate) fn tell_flusher(&mut self, memcg: MemcgId, run: Option<(Reason, u64)>) {
+    pub(crate) fn trace_flusher(&mut self, memcg: MemcgId, run: Option<(Reason, u64)>) {
         let Some(tracer) = &mut self.tracer else { return };
         let before = tracer.passes[memcg.index()];
         match (before, run) {
@@ -120,29 +121,29 @@ impl World {
             _ => tracer.passes[memcg.index()] = run.map(|(reason, pages)| Pass { reason, pages }),
         }
         if let Some(Pass { reason, pages }) = before {
-            self.tell("writeback_written", || work(memcg, reason));
-            self.tell("writeback_pages_written", || format!("{pages}"));
+            self.trace("writeback_written", || work(memcg, reason));
+            self.trace("writeback_pages_written", || format!("{pages}"));
         }
         if let Some((reason, _)) = run {
-            self.tell("writeback_start", || work(memcg, reason));
+            self.trace("writeback_start", || work(memcg, reason));
         }
     }
 
     /// Too much is dirty: the flusher is asked to write in the background.
-    pub(crate) fn tell_background(&mut self, memcg: MemcgId) {
-        self.tell("writeback_wake_background", || {
+    pub(crate) fn trace_background(&mut self, memcg: MemcgId) {
+        self.trace("writeback_wake_background", || {
             format!("bdi {FILES}: cgroup_ino={}", cgroup_ino(memcg))
         });
     }
 
     /// A writer asks whether it must slow down. The kernel's figures for the device and its rates
     /// are 0: the model keeps its own.
-    pub(crate) fn tell_balance(&mut self, memcg: MemcgId, load: Load, dirtied: u64, pause: Pause) {
+    pub(crate) fn trace_balance(&mut self, memcg: MemcgId, load: Load, dirtied: u64, pause: Pause) {
         let ns = match pause {
             Pause::None => return,
             Pause::Sleep(ns) | Pause::Hold(ns) => ns,
         };
-        self.tell("balance_dirty_pages", || {
+        self.trace("balance_dirty_pages", || {
             let limit = load.limits.limit;
             let (setpoint, dirty) =
                 (load.limits.freerun().midpoint(limit), load.dirty + load.writeback);
@@ -191,7 +192,7 @@ impl Slept {
 
 impl Machine {
     /// An address space is killed for want of memory.
-    pub(crate) fn tell_victim(&mut self, t: usize, mm: u32) {
+    pub(crate) fn trace_victim(&mut self, t: usize, mm: u32) {
         if self.world.tracer.is_none() {
             return;
         }
@@ -199,7 +200,7 @@ impl Machine {
         let rss = kib(self.world.spaces.footprint(mm));
         let pid = super::FIRST_PID + t as u32;
         let comm = self.world.tracer.as_ref().map_or_else(String::new, |x| x.comms[t].clone());
-        self.world.tell("mark_victim", || {
+        self.world.trace("mark_victim", || {
             format!(
                 "pid={pid} comm={comm} total-vm={rss}kB anon-rss={rss}kB file-rss:0kB \
                  shmem-rss:0kB uid=0 pgtables=0kB oom_score_adj=0"

@@ -47,7 +47,7 @@ impl World {
         folio: FolioId,
         file: FileId,
     ) -> Outcome {
-        self.tell_write(folio, LruType::File);
+        self.trace_write(folio, LruType::File);
         let memcg = self.memcg_of(folios[folio].lruvec);
         let mut left = false;
         for run in self.start_blocks(folios, folio) {

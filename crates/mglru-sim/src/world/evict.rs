@@ -120,7 +120,7 @@ impl World {
     }
 
     fn write_to_swap(&mut self, folio: FolioId, slot: Slot, class: Class) -> Outcome {
-        self.tell_write(folio, LruType::Anon);
+        self.trace_write(folio, LruType::Anon);
         let transfer = self.swap.store(slot, class);
         self.spend(transfer.cpu);
         self.settle_pool();
@@ -158,7 +158,7 @@ impl World {
         match owner {
             Owner::File { file, page } => {
                 let first = u64::from(page);
-                self.tell_cached(false, file, first, folio, folios[folio].pages());
+                self.trace_cached(false, file, first, folio, folios[folio].pages());
                 for page in first..first + folios[folio].pages() {
                     self.uncache_page(file, page, shadow);
                 }

@@ -147,8 +147,8 @@ impl World {
     }
 }
 
-/// Takes the accessed bits of entries that map a wanted folio, which `folio` tells; a run that maps
-/// one folio is one young entry. Returns how many entries were looked at, and how many were young.
+/// Takes the accessed bits of entries that map a wanted folio, which `folio` returns; a run that
+/// maps one folio is one young entry. Returns how many entries were looked at and were young.
 /// Empty ones count: a table is worth a walk by the young entries it has for each of its cache
 /// lines (spec §4.3).
 fn collect(

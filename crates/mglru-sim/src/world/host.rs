@@ -118,7 +118,7 @@ impl Host for World {
     #[inline]
     fn trace(&mut self, event: TraceEvent) {
         if self.tracer.is_some() {
-            self.tell_policy(&event);
+            self.trace_policy(&event);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Nodes of page caches that hold nothing but shadows: in order of age, and freed by reclaim from
 //! the old end (spec §6).
 //!
-//! A shadow tells something only as long as the page, had it been kept, would have fitted in
+//! A shadow is of use only as long as the page, had it been kept, would have fitted in
 //! memory. So there is no use for more shadows than pages; a node is taken to hold an eighth of
 //! its 64 slots at the least, and one node for eight pages is let be. Linux 7.1 and 7.2 do not see
 //! the pages of a group under the multi-gen LRU, only its slab: they drop what would be refaults.
@@ -92,7 +92,7 @@ impl World {
         pages: u64,
         folio: FolioId,
     ) -> Option<Shadow> {
-        self.tell_cached(true, file, index, folio, pages);
+        self.trace_cached(true, file, index, folio, pages);
         if pages == 1 {
             return self.cache_page(file, index, folio);
         }

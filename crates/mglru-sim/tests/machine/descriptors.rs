@@ -45,7 +45,7 @@ fn short_reads_stop_at_the_end_of_the_file() {
     assert_eq!(dev_in("", 0, vec![read(0, 0, 1)]), 0);
 }
 
-/// Reads page 0 so often, by calls that do or do not follow one another in that page, and tells
+/// Reads page 0 so often, by calls that do or do not follow one another in that page, and returns
 /// whether the folio counts as referenced.
 fn flags_after(ops: Vec<Op>) -> (bool, u32) {
     let mut script = Script::default();

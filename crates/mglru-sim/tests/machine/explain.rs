@@ -65,7 +65,7 @@ fn generations_and_writes_show() {
     let whats: Vec<&What> = life.iter().map(|moment| &moment.what).collect();
     let position = |what: &What| whats.iter().position(|w| *w == what);
     let [dirtied, began, written] =
-        [What::Dirtied, What::WriteBegan, What::Written].map(|w| position(&w).expect("told"));
+        [What::Dirtied, What::WriteBegan, What::Written].map(|w| position(&w).expect("recorded"));
     assert!(dirtied < began && began < written, "{whats:?}");
     let in_generation = |what: &&What| {
         matches!(what, What::Came { list: List::Generation { seq, oldest, youngest }, .. }

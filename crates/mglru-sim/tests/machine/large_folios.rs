@@ -27,7 +27,7 @@ fn one_by_one(pages: u64) -> Vec<Op> {
     (0..pages).map(|page| read(0, page, 1)).collect()
 }
 
-/// What `mm_filemap_add_to_page_cache` told on a booted 7.2.12 (ext4), as first page:order.
+/// What `mm_filemap_add_to_page_cache` printed on a booted 7.2.12 (ext4), as first page:order.
 const FROM_0: &str = "0:0 1:0 2:0 3:0 4:2 8:2 12:2 16:3 24:3 32:4 48:4 64:5 96:5 128:5 160:5";
 const FROM_100: &str = "100:0 101:0 102:0 103:0 104:0 105:0 106:1 108:2 112:3 120:2 124:1 126:1 \
                         128:2 132:2 136:2 140:2 144:3 152:2 156:2 160:3 168:3 176:3 184:3 192:4";
@@ -59,8 +59,9 @@ fn writes_get_the_folios_of_a_booted_kernel() {
     let unaligned = of(vec![bytes(3 * PAGE, 1 << 20)]);
     assert_eq!(unaligned, "3:0 4:2 8:3 16:4 32:5 64:6 128:7 256:1 258:0");
     let short = of((0..8).map(|n| bytes(n * 10_000, 10_000)).collect());
-    let told = "0:1 2:0 3:0 4:0 5:0 6:0 7:0 8:0 9:0 10:1 12:0 13:0 14:0 15:0 16:0 17:0 18:0 19:0";
-    assert_eq!(short, told, "two pages where both are written whole");
+    let measured =
+        "0:1 2:0 3:0 4:0 5:0 6:0 7:0 8:0 9:0 10:1 12:0 13:0 14:0 15:0 16:0 17:0 18:0 19:0";
+    assert_eq!(short, measured, "two pages where both are written whole");
 }
 
 #[test]
@@ -147,8 +148,8 @@ fn a_cut_inside_a_folio_splits_it() {
 #[test]
 fn a_machine_with_frames_refuses_large_folios() {
     let buddy = spec(&format!("{EXT4}physical = \"buddy\""));
-    let told = buddy.check().unwrap_err().to_string();
-    assert_eq!(told, "filesystem = ext4: its large folios need physical = \"simple\"");
+    let message = buddy.check().unwrap_err().to_string();
+    assert_eq!(message, "filesystem = ext4: its large folios need physical = \"simple\"");
 }
 
 #[test]

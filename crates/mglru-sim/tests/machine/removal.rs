@@ -1,5 +1,5 @@
 //! Groups that are removed: what they hold goes to their parent at once, or lingers with them; and
-//! barriers of crews.
+//! barriers of barrier sets.
 
 use mglru_sim::{Machine, Outcome};
 use mglru_workload::{Control, Op};
@@ -116,14 +116,14 @@ fn groups_that_go_under_pressure_leave_sound_lists() {
 }
 
 #[test]
-fn crews_wait_for_their_own() {
+fn barrier_sets_wait_for_their_own_tasks() {
     let mut script = Script::default();
     let ops = |ns| vec![Op::Think { ns }, Op::Barrier { id: 0 }, Op::End { class: 0 }];
     for (mm, ns) in [(0, 1_000_000), (1, 2_000_000), (2, 50_000_000), (3, 60_000_000)] {
         script.task(mm, None, ops(ns));
     }
     script.layout.classes = vec!["x".to_string()];
-    script.layout.crews = vec![Some(0), Some(0), Some(1), Some(1)];
+    script.layout.barrier_sets = vec![Some(0), Some(0), Some(1), Some(1)];
     script.layout.tasks[3].background = true;
     let outcome = script.run(&spec(MACHINE), "after");
     let latency = &outcome.latency[0].1;

@@ -1,4 +1,4 @@
-//! Dirty data: durable after fsync, old data written, writers slowed, reclaim told.
+//! Dirty data: durable after fsync, old data written, writers slowed, reclaim notified.
 
 use mglru_workload::{Control, Op, RegionKind};
 

@@ -26,7 +26,7 @@ fn the_budget_is_served_once_and_evenly_by_turns() {
 }
 
 #[test]
-fn uneven_service_is_told() {
+fn uneven_service_is_reported() {
     let mut workload = ChromeNode::new(&small(), 1).unwrap();
     let served = [10, 20, 30, 40, 10, 20, 30, 40];
     workload.workers.iter_mut().zip(served).for_each(|(w, served)| w.requests = served);

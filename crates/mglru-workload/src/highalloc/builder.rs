@@ -88,7 +88,7 @@ impl Builder {
         }
     }
 
-    /// The words of one job that are drawn.
+    /// Draws one job's words of memory.
     pub(super) fn job(&mut self) -> Vec<u64> {
         (0..self.reads / RUN_PAGES).map(|_| self.draw_run()).collect()
     }

@@ -135,7 +135,7 @@ fn commands_parse() {
     assert!(found(Op::Control(Control::DropCaches)));
 }
 
-const CREW: &str = "\
+const JOB: &str = "\
 group /admin
 task a group=/web/cache
 set memory.max 8M group=/web
@@ -161,13 +161,13 @@ barrier 1
 rmdir /web/cache
 ";
 
-fn crew() -> String {
-    CREW.replace("region=heap gen=uniform", "region=0 gen=uniform") + ADMIN
+fn job_text() -> String {
+    JOB.replace("region=heap gen=uniform", "region=0 gen=uniform") + ADMIN
 }
 
 #[test]
 fn tasks_have_groups_memory_and_steps_of_their_own() {
-    let mut workload = JobWorkload::new(Job::parse(&crew()).unwrap());
+    let mut workload = JobWorkload::new(Job::parse(&job_text()).unwrap());
     let layout = workload.layout();
     let names: Vec<_> = layout.groups.iter().map(|g| (g.name.as_str(), g.parent)).collect();
     assert_eq!(names, [("/admin", None), ("/web", None), ("/web/cache", Some(1))]);
@@ -202,7 +202,7 @@ fn tasks_have_groups_memory_and_steps_of_their_own() {
 }
 
 #[test]
-fn a_crews_mistakes_are_named() {
+fn mistakes_in_barrier_sets_are_named() {
     let cases = [
         ("region=2 gen", "region=0 gen", "line 15: 0: is another task's region"),
         ("mix=s:1", "mix=0:1", "line 16: mix: stream 0 is another task's"),
@@ -243,7 +243,7 @@ fn a_crews_mistakes_are_named() {
         ),
     ];
     for (from, to, message) in cases {
-        let text = crew();
+        let text = job_text();
         assert!(text.contains(from), "{from}");
         let found = Job::parse(&text.replace(from, to)).unwrap_err().to_string();
         assert_eq!(found, message, "{from} -> {to}");

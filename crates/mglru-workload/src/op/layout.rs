@@ -30,16 +30,16 @@ pub struct Layout {
     /// Numbers the sequence that each phase belongs to: one ends where the next of its sequence
     /// begins. Empty: all phases are one sequence.
     pub sequences: Vec<u32>,
-    /// The crew of each task: those that wait for each other at barriers, if it waits for anybody.
-    /// Empty: all tasks that the run waits for are one crew.
-    pub crews: Vec<Option<u32>>,
+    /// Numbers each task's barrier set: the tasks that wait for each other at barriers, if it waits
+    /// for any. Empty: all tasks that the run waits for are one set.
+    pub barrier_sets: Vec<Option<u32>>,
 }
 
 impl Layout {
-    /// Returns the crew that a task waits with at barriers.
-    pub fn crew(&self, task: TaskId) -> Option<u32> {
+    /// Returns the barrier set that a task waits with at barriers.
+    pub fn barrier_set(&self, task: TaskId) -> Option<u32> {
         let one = || (!self.tasks[task as usize].background).then_some(0);
-        self.crews.get(task as usize).copied().unwrap_or_else(one)
+        self.barrier_sets.get(task as usize).copied().unwrap_or_else(one)
     }
 
     /// Returns the sequence that a phase belongs to.

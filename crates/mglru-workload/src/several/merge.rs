@@ -22,7 +22,7 @@ pub(super) struct Merged {
     pub(super) layout: Layout,
     spaces: u32,
     sequences: u32,
-    crews: u32,
+    barrier_sets: u32,
 }
 
 impl Merged {
@@ -96,9 +96,10 @@ impl Merged {
             background: background || task.background,
         };
         self.layout.tasks.extend(part.tasks.iter().map(task));
-        let crews = (0..part.tasks.len() as u32).map(|task| Some(self.crews + part.crew(task)?));
-        self.layout.crews.extend(crews);
-        self.crews += 1 + part.crews.iter().flatten().max().unwrap_or(&0);
+        let barrier_sets = (0..part.tasks.len() as u32)
+            .map(|task| Some(self.barrier_sets + part.barrier_set(task)?));
+        self.layout.barrier_sets.extend(barrier_sets);
+        self.barrier_sets += 1 + part.barrier_sets.iter().flatten().max().unwrap_or(&0);
         let spaces = part.tasks.iter().map(|task| task.mm).chain(part.regions.iter().map(|r| r.mm));
         self.spaces += spaces.max().map_or(0, |mm| mm + 1);
     }

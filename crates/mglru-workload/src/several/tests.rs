@@ -42,7 +42,7 @@ fn parts_keep_what_is_theirs_and_share_groups() {
     assert_eq!(groups, [("/a", None), ("/a/web", Some(0))]);
     let tasks: Vec<_> = layout.tasks.iter().map(|t| (t.mm, t.group, t.background)).collect();
     assert_eq!(tasks, [(0, Some(0), true), (1, Some(1), false)], "by name: scan, then web");
-    assert_eq!(layout.crews, [Some(0), Some(1)], "nobody waits at another part's barriers");
+    assert_eq!(layout.barrier_sets, [Some(0), Some(1)], "nobody waits at another part's barriers");
     assert_eq!((&layout.phases[0], layout.sequences.len()), (&"scan.pass".to_owned(), 4));
     assert_eq!(layout.classes, ["web.read", "web.write"]);
     assert_eq!(layout.files[0].name, "scan./f");

@@ -1,7 +1,7 @@
 //! The compact format of traces: blocks of columns, each compressed by zstd, under a checksum.
 //! `docs/reference/compact-trace.md` defines it byte by byte.
 //!
-//! Pages are told by what the trace said before: the page behind a recent event's, the page that
+//! Pages are coded relative to earlier events: the page behind a recent event's, the page that
 //! followed this one when both were new, or its number in the order of first appearance. What is
 //! left is a byte or two that zstd's entropy coder makes small.
 

@@ -4,7 +4,7 @@
 
 use super::unpack::Codec;
 
-/// Bytes that suffice to tell any container; that many make up a header of tar.
+/// Bytes that suffice to recognise any container; that many make up a header of tar.
 pub(super) const HEAD_BYTES: usize = 512;
 
 /// Something that is not a bare trace.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_are_read_are_told() {
+    fn streams_that_are_read_are_recognised() {
         let read: [(&[u8], Codec); 5] = [
             (b"\x1f\x8b\x08\x00", Codec::Gzip),
             (b"\x28\xb5\x2f\xfd\x04", Codec::Zstd),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn tar_is_told_by_its_sum() {
+    fn tar_is_recognised_by_its_sum() {
         let mut head = tar();
         assert_eq!(foreign(&head), Some("a tar archive"));
         head[0] ^= 1;

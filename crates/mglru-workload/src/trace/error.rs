@@ -130,7 +130,7 @@ pub enum TraceError {
         /// The format, how it was guessed and which others there are.
         guess: Guess,
     },
-    /// Neither name nor content tells the format.
+    /// Neither name nor content gives the format.
     #[error("{}: cannot tell the format from the name or the content; name it ({known})",
         path.display())]
     UnknownFormat {

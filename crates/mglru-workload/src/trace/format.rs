@@ -1,4 +1,4 @@
-//! The trace formats, and how one is told by name or content.
+//! The trace formats, and how one is recognised by name or content.
 //!
 //! | name | a record | its page |
 //! |---|---|---|
@@ -43,7 +43,7 @@ pub enum Format {
     Csv,
     /// libCacheSim's binary format.
     OracleGeneral,
-    /// The project's own format, told by its first bytes.
+    /// The project's own format, recognised by its first bytes.
     Compact,
 }
 

@@ -5,7 +5,7 @@
 use super::cursor::Cursor;
 use super::record::{PAGE_SHIFT, Run, SECTOR_SHIFT, View};
 
-/// The meaning of a line, or the words that were expected in its place.
+/// The meaning of a line, or the text that was expected in its place.
 pub(super) type Line = Result<Option<Run>, &'static str>;
 
 /// `lirs`: a block number or `*`.

@@ -1,4 +1,4 @@
-//! The bytes of a file with a look ahead, so that what comes next can be told before it is read.
+//! The bytes of a file with a look ahead, which shows what comes next before it is read.
 
 use std::io::{self, BufRead, Read};
 

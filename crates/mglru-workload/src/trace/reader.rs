@@ -37,8 +37,8 @@ pub struct TraceReader {
 }
 
 impl TraceReader {
-    /// Opens a trace. Without a `format`, the name's suffix or the content tells it. A pipe can be
-    /// opened so once; [`TraceFile`](super::TraceFile) reads it more often.
+    /// Opens a trace. Without a `format`, the name's suffix or the content decides it. A pipe can
+    /// be opened so once; [`TraceFile`](super::TraceFile) reads it more often.
     ///
     /// # Errors
     /// The file cannot be opened or decompressed, is of another kind, its format is unknown or its

@@ -33,7 +33,7 @@ pub enum Access {
 pub struct TraceSpec {
     /// The trace.
     pub file: TraceFile,
-    /// Its format; told from name or content where absent.
+    /// Its format; taken from name or content where absent.
     pub format: Option<Format>,
     /// The unit that counts as a request; [`View::Pages`] for page caches.
     pub view: View,

@@ -80,7 +80,7 @@ fn every_binary_format() {
 }
 
 #[test]
-fn compression_is_told_by_content_and_blocks_join_seamlessly() {
+fn compression_is_recognised_by_content_and_blocks_join_seamlessly() {
     let (numbers, text) = many_lines();
     assert_eq!(pages(&File::new("a.trc", &text)), numbers);
     assert_eq!(pages(&File::new("a.trc", zstd(text.as_bytes()))), numbers);

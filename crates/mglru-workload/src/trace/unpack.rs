@@ -1,6 +1,6 @@
-//! Compressed streams, told by their first bytes and never by the file's name, decompressed as they
-//! are read. A stream may have many members, one after the other; what follows the last one must be
-//! nothing, or the padding that its own program writes.
+//! Compressed streams, recognised by their first bytes and never by the file's name, decompressed
+//! as they are read. A stream may have many members, one after the other; what follows the last
+//! one must be nothing, or the padding that its own program writes.
 
 use std::io::{self, BufRead, Read};
 

@@ -92,7 +92,9 @@ impl Task {
                 scale,
                 pin: job.pin,
                 tlb_flush_every: job.tlb_flush_every,
-                barrier_sets: (0..layout.tasks.len() as u32).map(|task| layout.crew(task)).collect(),
+                barrier_sets: (0..layout.tasks.len() as u32)
+                    .map(|task| layout.barrier_set(task))
+                    .collect(),
                 workers: order::workers(layout),
             }),
         }

@@ -62,7 +62,7 @@ impl Zone {
     }
 
     /// Pages in use that are of the kind a type is for. What is in use in a block that was not
-    /// movable is of its own kind or movable; which of the two kernel kinds cannot be told.
+    /// movable is of its own kind or movable; the map does not say which of the two.
     fn alike(&self, start: Pfn, to: MigrateType) -> u32 {
         let is_movable = |frame: &&Frame| matches!(frame, Frame::Used(Use::Folio(_)));
         let movable = self.block(start).iter().filter(is_movable).count() as u32;

@@ -13,7 +13,7 @@ use crate::trace::event::Event;
 pub(super) const PACKED_BITS: usize = 2;
 /// Operations that share a byte.
 pub(super) const PACKED: usize = 8 / PACKED_BITS;
-/// Lengths from here on are told in full.
+/// Lengths from here on are written in full.
 pub(super) const LONG: u8 = u8::MAX;
 
 /// The columns of a block that is being filled.

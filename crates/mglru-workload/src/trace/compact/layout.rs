@@ -33,13 +33,13 @@ pub(super) const NAME_BYTES: usize = 4096;
 /// A column of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// How each event's page is told.
+    /// Says how each event's page is written.
     Tokens = 0,
     /// Low bytes of numbers.
     Low = 1,
     /// Second bytes of numbers.
     High = 2,
-    /// Pages, spaces and lengths that have to be told in full.
+    /// Pages, spaces and lengths that have to be written in full.
     Literals = 3,
     /// Says what happened.
     Operations = 4,

@@ -29,11 +29,11 @@ pub(super) const LARGE: u8 = MIDDLE + 64;
 pub(super) const LITERAL: u8 = LARGE + 64;
 pub(super) const ELSEWHERE: u8 = LITERAL + 1;
 
-/// First number that is told with one byte beside its token.
+/// First number that is written with one byte beside its token.
 pub(super) const MIDDLE_FIRST: u32 = (MIDDLE - SMALL) as u32;
-/// First number that is told with two bytes beside its token.
+/// First number that is written with two bytes beside its token.
 pub(super) const LARGE_FIRST: u32 = MIDDLE_FIRST + (64 << 8);
-/// Numbers that can be told.
+/// Counts the numbers that can be written.
 pub(super) const NUMBERS: u32 = LARGE_FIRST + (64 << 16);
 
 /// Events that a page can be near to.
@@ -60,7 +60,7 @@ pub(super) struct Known {
     /// One behind the last page of each recent event, by the event's number modulo their number.
     recent: [Place; RECENT],
     events: usize,
-    /// One more than the number told last.
+    /// One more than the number written last.
     pub(super) next: u32,
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearness_is_told_and_understood_alike() {
+    fn near_numbers_are_written_and_read_alike() {
         let mut known = Known::default();
         for at in 0..8 {
             known.push(Place { space: at % 3, page: u64::from(at) * 1000 }, 1 + u64::from(at));

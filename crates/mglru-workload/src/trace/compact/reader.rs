@@ -19,7 +19,7 @@ use crate::trace::source;
 /// Log2 of the consecutive pages of a space that stay together where spaces become one.
 const CHUNK_SHIFT: u32 = 20;
 
-/// Reads blocks from an [`Input`] that it is lent.
+/// Reads blocks from a borrowed [`Input`].
 pub(in crate::trace) struct CompactReader {
     head: Head,
     decoder: Decoder,

@@ -113,9 +113,9 @@ fn requests_are_the_accesses_page_by_page_and_spaces_stay_apart() {
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     let bytes = written(HEAD, &mixed(3000));
-    let told = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     let cases: [(usize, &str); 4] = [
         (8, "version 0"),
         (10, "checksum of the head"),
@@ -125,11 +125,11 @@ fn damage_is_told_with_its_place() {
     for (at, expected) in cases {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
-        assert!(told(&damaged).contains(expected), "{at}: {}", told(&damaged));
+        assert!(message(&damaged).contains(expected), "{at}: {}", message(&damaged));
     }
-    assert!(told(&[&bytes[..], b"x"].concat()).contains("trailing junk"));
+    assert!(message(&[&bytes[..], b"x"].concat()).contains("trailing junk"));
     for cut in (9..bytes.len()).step_by(97) {
-        assert!(told(&bytes[..cut]).contains("the compact stream ends early"), "{cut}");
+        assert!(message(&bytes[..cut]).contains("the compact stream ends early"), "{cut}");
     }
 }
 

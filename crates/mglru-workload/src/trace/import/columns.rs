@@ -53,7 +53,7 @@ pub(super) enum Place {
     Named(String),
 }
 
-/// The columns that one thing is told by.
+/// Lists the columns that one value is read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) places: Vec<Place>,
@@ -200,8 +200,8 @@ mod tests {
             ("page=", "no number"),
             ("page=1,size=2,pages=3", "at most"),
         ] {
-            let told = wrong.parse::<Columns>().unwrap_err().to_string();
-            assert!(told.contains(expected), "{wrong}: {told}");
+            let message = wrong.parse::<Columns>().unwrap_err().to_string();
+            assert!(message.contains(expected), "{wrong}: {message}");
         }
     }
 

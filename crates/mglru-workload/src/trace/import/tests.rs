@@ -131,8 +131,8 @@ fn every_name_has_a_sample_but_the_one_that_is_an_example() {
     let sampled = |name: &&str| SAMPLES.iter().any(|sample| sample.0 == *name);
     let rest: Vec<&str> = Source::known().filter(|name| !sampled(name)).collect();
     assert_eq!(rest, ["csv-offset"]);
-    let told = "mrs".parse::<Source>().unwrap_err().to_string();
-    assert!(told.starts_with("unknown recording \"mrs\" (known: damon, "), "{told}");
+    let message = "mrs".parse::<Source>().unwrap_err().to_string();
+    assert!(message.starts_with("unknown recording \"mrs\" (known: damon, "), "{message}");
 }
 
 fn table(columns: &str, delimiter: &str, pages: bool) -> Source {
@@ -161,8 +161,8 @@ fn objects_are_laid_out_by_their_size_and_move_when_they_grow() {
 }
 
 #[test]
-fn what_is_wrong_is_told_by_line() {
-    let told = |name: &str, text: &str| {
+fn errors_name_their_line() {
+    let import_error = |name: &str, text: &str| {
         let error = read(&name.parse().unwrap(), text.as_bytes()).unwrap_err().to_string();
         assert!(!error.contains('\n') && error.contains("t: "), "{error}");
         error
@@ -184,7 +184,7 @@ fn what_is_wrong_is_told_by_line() {
         ("lackey", "I  04001090,3\n", "holds no requests"),
         ("twitter", "# nothing\n", "holds no requests"),
     ] {
-        let error = told(name, text);
+        let error = import_error(name, text);
         assert!(error.contains(expected), "{name}: {error}");
     }
 }
@@ -198,8 +198,11 @@ fn mutants_of_every_recording_are_read_or_refused_in_one_line() {
             match read(&source, &mutant(text.as_bytes(), seed)) {
                 Ok(events) => assert!(events.iter().all(|e| e.nr > 0), "{name} {seed}"),
                 Err(error) => {
-                    let told = error.to_string();
-                    assert!(!told.contains('\n') && told.contains("t: "), "{name}: {told:?}");
+                    let message = error.to_string();
+                    assert!(
+                        !message.contains('\n') && message.contains("t: "),
+                        "{name}: {message:?}"
+                    );
                     refused += 1;
                 }
             }
