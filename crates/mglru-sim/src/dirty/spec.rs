@@ -35,7 +35,7 @@ impl Default for DirtySpec {
             wake_ms: 5_000,
             request_kb: 1_280,
             per_group: true,
-            summed: false,
+            summed: true,
         }
     }
 }

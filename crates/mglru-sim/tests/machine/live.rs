@@ -65,8 +65,9 @@ fn looks_say_who_reclaims_and_what_others_wait_for() {
     assert!(found.iter().any(|a| is_at_limit(a) && a.name == "a-0" && a.group == 1), "{found:?}");
     let waits = |found: &[Actor], wait| found.iter().any(|actor| actor.wait == Some(wait));
     assert!(waits(&found, Wait::Data) && waits(&found, Wait::Time), "{found:?}");
-    // A rotating disk cannot keep up with the writer.
-    let slow = format!("device = {{ preset = \"hdd\" }}\n{MACHINE}");
+    // A rotating disk cannot keep up with the writer, and the limit sees it at once.
+    let slow = "device = { preset = \"hdd\" }\ndirty = { summed = false }\n";
+    let slow = format!("{slow}{MACHINE}");
     let found = seen(&slow, "classic");
     assert!(waits(&found, Wait::DirtyLimit), "{found:?}");
 }
