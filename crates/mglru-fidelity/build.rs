@@ -1,4 +1,4 @@
-//! Hashes the model's source, so that replays of another model are told apart from this one's.
+//! Hashes the model's source, so that replays of another model are distinguished from this one's.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

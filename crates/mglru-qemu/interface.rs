@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Version of the interface that is used here.
+/// Holds the version of the interface that is used here.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static qemu_plugin_version: c_int = 1;
@@ -16,11 +16,11 @@ pub const NO_REGISTERS: c_int = 0;
 
 /// Names the plugin to QEMU.
 pub type Id = u64;
-/// A block of translated code, lent for one call.
+/// Points to a block of translated code, valid during one call.
 pub type Block = *mut c_void;
-/// An instruction of a block, lent for one call.
+/// Points to an instruction of a block, valid during one call.
 pub type Instruction = *mut c_void;
-/// Called for each block that QEMU translates.
+/// Receives each block that QEMU translates.
 pub type OnBlock = extern "C" fn(Id, Block);
 
 unsafe extern "C" {

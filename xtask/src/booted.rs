@@ -38,12 +38,12 @@ PROGRAM heap:: migration:: --test-threads=2 --nocapture 2>&1
 """
 "#;
 
-/// `cargo xtask booted`: true when the tests passed, or cannot run here, which is said.
+/// Runs `cargo xtask booted`: true when the tests passed, or cannot run here, which is said.
 pub fn run(root: &Path) -> bool {
     println!("== heaps on a booted kernel");
     match check(root) {
-        Ok(told) => {
-            println!("{told}");
+        Ok(result) => {
+            println!("{result}");
             true
         }
         Err(problem) => {
@@ -53,7 +53,7 @@ pub fn run(root: &Path) -> bool {
     }
 }
 
-/// What the tests came to.
+/// Returns the result of the tests.
 fn check(root: &Path) -> Result<String, String> {
     let doctor = mglru(root, &["doctor", "--quick"])?;
     if let Some(lacking) = lacking(&doctor) {
@@ -72,11 +72,11 @@ fn check(root: &Path) -> Result<String, String> {
     let records = out.join("records.jsonl");
     let records =
         fs::read_to_string(&records).map_err(|e| format!("{}: {e}", records.display()))?;
-    let told = records.split("test result: ").nth(1).and_then(|rest| rest.split(';').next());
+    let result = records.split("test result: ").nth(1).and_then(|rest| rest.split(';').next());
     // What the pager says of a test that passes is worth a look.
     let said = records.split("\\n").filter(|line| line.starts_with("mglru-pager: "));
-    let told = told.ok_or("the tests told no result")?;
-    Ok(said.fold(told.to_string(), |told, line| told + "\n" + line))
+    let result = result.ok_or("the tests printed no result")?;
+    Ok(said.fold(result.to_string(), |result, line| result + "\n" + line))
 }
 
 /// All that a guest said, which is gone with the machine that this runs on.
@@ -86,7 +86,7 @@ fn logs(runs: &Path) -> String {
     files.filter_map(|file| Some(format!("\n{}:\n{}", file.display(), text(&file)?))).collect()
 }
 
-/// What no guest with the newest kernel starts without, of what a doctor's table has no.
+/// Names what a doctor's table lacks and no guest with the newest kernel starts without.
 fn lacking(doctor: &str) -> Option<&str> {
     // What the live pager lacks on this host the guest's kernel has.
     let ours = doctor.split("live pager").next().unwrap_or_default();
@@ -96,7 +96,7 @@ fn lacking(doctor: &str) -> Option<&str> {
     rows.find(|row| needed(row) || missing(row)).map(|row| row[2..].trim())
 }
 
-/// What `mglru` printed; its last words if it failed.
+/// Returns what `mglru` printed, or its last line if it failed.
 fn mglru(root: &Path, args: &[&str]) -> Result<String, String> {
     let mut command = cargo(root, &["run", "--quiet", "--package", "mglru-cli", "--"]);
     let ran = command.args(args).output().map_err(|e| format!("cargo: {e}"))?;
@@ -106,14 +106,14 @@ fn mglru(root: &Path, args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Builds the tests: cargo tells where.
+/// Builds the tests: cargo prints where.
 fn program(root: &Path) -> Result<PathBuf, String> {
     let args = ["test", "--package", "mglru-pager", "--test", "live", "--no-run"];
     let built = cargo(root, &args).output().map_err(|e| format!("cargo: {e}"))?;
-    let told = String::from_utf8_lossy(&built.stderr);
+    let stderr = String::from_utf8_lossy(&built.stderr);
     let named = |line: &str| Some(line.rsplit_once('(')?.1.strip_suffix(')')?.to_string());
-    let mut lines = told.lines().filter(|line| line.trim_start().starts_with("Executable"));
-    let path = lines.next().and_then(named).ok_or_else(|| told.trim().to_string())?;
+    let mut lines = stderr.lines().filter(|line| line.trim_start().starts_with("Executable"));
+    let path = lines.next().and_then(named).ok_or_else(|| stderr.trim().to_string())?;
     Ok(root.join(path))
 }
 

@@ -1,5 +1,5 @@
 //! One command for CI and people. Every step runs even when an earlier one failed, so one run
-//! tells everything; the last line is the sum over all test binaries.
+//! prints everything; the last line is the sum over all test binaries.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::python;
 use crate::tally::{Reader, Tally};
 use crate::tidy;
 
-/// How much to run.
+/// Says how much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Formatting, lints, tidy, unit tests.
+    /// Checks formatting, lints, tidy, unit tests.
     Quick,
-    /// Also integration and documentation tests, the documentation itself, the Python package,
-    /// heaps on a booted kernel, whether equal runs give equal bytes, and whether a test fails for
-    /// each rule broken on purpose.
+    /// Also checks integration and documentation tests, the documentation itself, the Python
+    /// package, heaps on a booted kernel, whether equal runs give equal bytes, and whether a test
+    /// fails for each rule broken on purpose.
     Full,
 }
 

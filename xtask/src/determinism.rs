@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is run: small, but all of machine, core and a database workload.
+/// Lists the runs: small, but all of machine, core and a database workload.
 const RUNS: [&[&str]; 2] = [
     &["run", "quickstart", "--seeds", "2"],
     &["run", "mongodb", "--scale", "1/256", "--seeds", "1"],
@@ -17,7 +17,7 @@ const PROFILES: [(&str, &str); 2] = [("dev", "debug"), ("release", "release")];
 /// Runs at a time; the first number twice, so that a repetition is among them.
 const JOBS: [&str; 3] = ["1", "2", "1"];
 
-/// `cargo xtask determinism`: true when all records agree.
+/// Runs `cargo xtask determinism`: true when all records agree.
 pub fn run(root: &Path) -> bool {
     println!("== determinism");
     match check(root) {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use values::Defaults;
 
-/// Where the page lies.
+/// Says where the page lies.
 pub const PAGE: &str = "docs/reference/keys.md";
 
 const HEAD: &str = "# Every key of a plan
@@ -76,7 +76,7 @@ pub fn write(root: &Path) -> bool {
     written.inspect_err(|e| eprintln!("{PAGE}: {e}")).is_ok()
 }
 
-/// What is wrong with the page, if anything is.
+/// Says what is wrong with the page, if anything is.
 pub fn stale(root: &Path) -> Option<String> {
     let there = fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     match page(root) {

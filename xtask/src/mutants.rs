@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// How often tests may miss an edit: those of races notice a broken rule mostly, not always.
 const TRIES: usize = 3;
 
-/// What the tests made of an edit.
+/// Says what the tests made of an edit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// A test failed.
@@ -33,7 +33,8 @@ enum Verdict {
     Endless,
 }
 
-/// Did the unchanged crates pass, and was every edit caught? Of all crates, or the one of a name.
+/// Tells whether the unchanged crates passed and every edit was caught: of all crates, or of the
+/// one of a name.
 pub fn passes(root: &Path, only: &str) -> bool {
     let subjects = Subject::all(root);
     let wanted = |subject: &&Subject| only.is_empty() || subject.name == only;

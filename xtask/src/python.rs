@@ -9,13 +9,13 @@ use crate::tally::Tally;
 
 /// Fails where Python is older than the extension's interface, or cannot make environments.
 const USABLE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))";
-/// What builds and tests the package; the extra `test` of `python/pyproject.toml`.
+/// Lists what builds and tests the package; the extra `test` of `python/pyproject.toml`.
 const NEEDED: [&str; 8] =
     ["maturin>=1.8,<2", "numpy", "pytest", "mypy", "nbformat", "nbclient", "ipykernel", "pandas"];
-/// What some tests need, each of which does without: not every Python has a build of them.
+/// Lists what some tests need, each of which does without: not every Python has a build of them.
 const WANTED: [&str; 2] = ["polars", "ray"];
 
-/// `cargo xtask python`: whether the tests passed, and their sums.
+/// Runs `cargo xtask python`: whether the tests passed, and their sums.
 pub fn run(root: &Path) -> (bool, Tally) {
     println!("== python");
     match tested(root) {

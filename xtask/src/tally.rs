@@ -1,18 +1,18 @@
 //! Sums of what the test binaries report.
 
-/// Tests counted so far.
+/// Counts tests so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Tests that passed: those that did what they are for.
+    /// Counts tests that passed: those that did what they are for.
     pub passed: u64,
-    /// Tests that failed.
+    /// Counts tests that failed.
     pub failed: u64,
-    /// Tests that returned early and said why.
+    /// Counts tests that returned early and said why.
     pub skipped: u64,
 }
 
 impl Tally {
-    /// The sums of both.
+    /// Adds the sums of both.
     pub fn and(self, other: Self) -> Self {
         Self {
             passed: self.passed + other.passed,
@@ -25,7 +25,7 @@ impl Tally {
 /// Reads the output of test binaries run with `--show-output`.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// What was counted.
+    /// Returns the counts.
     pub tally: Tally,
     /// The lines are those that tests which passed have printed.
     of_passed: bool,
@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Counts what a line tells. False: it is what a passed test printed, and of no interest.
+    /// Counts what a line says. False: it is what a passed test printed, and of no interest.
     pub fn read(&mut self, line: &str) -> bool {
         match line {
             "successes:" => self.of_passed = true,
@@ -76,7 +76,7 @@ impl Reader {
         }
     }
 
-    /// What was counted, a skipped test not among those that passed.
+    /// Returns the counts, a skipped test not among those that passed.
     pub fn done(self) -> Tally {
         Tally { passed: self.tally.passed - self.tally.skipped, ..self.tally }
     }

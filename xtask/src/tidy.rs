@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 use citations::Library;
 
 /// Longest file, lines.
-const FILE_FAIL: usize = 800;
-/// From here a file is reported, lines.
-const FILE_WARN: usize = 500;
+const FILE_FAIL: usize = 400;
 /// Longest function, lines.
 const FUNCTION_FAIL: usize = 70;
 /// Longest line, columns.
@@ -35,21 +33,20 @@ const BANNED_WORDS: [&str; 8] = [
     concat!("\"/tm", "p/"),
 ];
 
-/// What a rule found.
+/// Describes a finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     line: usize,
     problem: String,
-    fatal: bool,
 }
 
 impl Finding {
-    fn fatal(line: usize, problem: String) -> Self {
-        Self { line, problem, fatal: true }
+    fn new(line: usize, problem: String) -> Self {
+        Self { line, problem }
     }
 }
 
-/// Checks the tree, prints findings. True when none is fatal.
+/// Checks the tree, prints findings. True when there is none.
 pub fn run(root: &Path) -> bool {
     println!("== tidy");
     let library = Library::read(root);
@@ -71,10 +68,9 @@ pub fn run(root: &Path) -> bool {
         let mut findings = check(&path, &text, &library);
         findings.extend(links::check(root, &path, &text));
         for finding in findings {
-            let kind = if finding.fatal { "error" } else { "warning" };
             let name = path.strip_prefix(root).unwrap_or(&path).display();
-            println!("{kind}: {name}:{}: {}", finding.line, finding.problem);
-            passed &= !finding.fatal;
+            println!("error: {name}:{}: {}", finding.line, finding.problem);
+            passed = false;
         }
     }
     passed
@@ -95,7 +91,7 @@ fn check(path: &Path, text: &str, library: &Library) -> Vec<Finding> {
 fn name(path: &Path) -> Option<Finding> {
     let name = path.file_name()?.to_str()?;
     let banned = BANNED_FILES.contains(&name);
-    banned.then(|| Finding::fatal(1, format!("a file named {name} says nothing about its content")))
+    banned.then(|| Finding::new(1, format!("a file named {name} says nothing about its content")))
 }
 
 /// Test files and tables may be long.
@@ -103,15 +99,14 @@ fn size(path: &Path, text: &str) -> Option<Finding> {
     let path = path.to_string_lossy();
     let exempt = path.contains("/tests/") || path.ends_with("tests.rs");
     let count = text.lines().count();
-    let over = (count > FILE_WARN && !exempt).then_some(count)?;
-    let problem = format!("{over} lines (warn {FILE_WARN}, fail {FILE_FAIL})");
-    Some(Finding { line: 1, problem, fatal: over > FILE_FAIL })
+    let over = (count > FILE_FAIL && !exempt).then_some(count)?;
+    Some(Finding::new(1, format!("{over} lines (at most {FILE_FAIL})")))
 }
 
 fn lines(text: &str) -> Vec<Finding> {
     let long = |(at, line): (usize, &str)| {
         let columns = line.chars().count();
-        (columns > LINE_FAIL).then(|| Finding::fatal(at + 1, format!("{columns} columns")))
+        (columns > LINE_FAIL).then(|| Finding::new(at + 1, format!("{columns} columns")))
     };
     text.lines().enumerate().filter_map(long).collect()
 }
@@ -120,7 +115,7 @@ fn words(text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let found = BANNED_WORDS.iter().filter(|word| line.contains(**word));
-        findings.extend(found.map(|word| Finding::fatal(at + 1, format!("holds `{word}`"))));
+        findings.extend(found.map(|word| Finding::new(at + 1, format!("holds `{word}`"))));
     }
     findings
 }
@@ -153,7 +148,7 @@ mod tests {
 
     fn problems(path: &str, text: &str) -> Vec<String> {
         let found = check(Path::new(path), text, &Library::default());
-        found.into_iter().map(|f| format!("{} {} {}", f.fatal, f.line, f.problem)).collect()
+        found.into_iter().map(|f| format!("{} {}", f.line, f.problem)).collect()
     }
 
     #[test]
@@ -163,19 +158,19 @@ mod tests {
 
     #[test]
     fn names_words_and_lines() {
-        let problem = "true 1 a file named utils.rs says nothing about its content";
+        let problem = "1 a file named utils.rs says nothing about its content";
         assert_eq!(problems("src/utils.rs", ""), [problem]);
         let word = BANNED_WORDS[0];
-        assert_eq!(problems("a.md", &format!("x\n{word}")), [format!("true 2 holds `{word}`")]);
-        assert_eq!(problems("a.rs", &"x".repeat(101)), ["true 1 101 columns"]);
+        assert_eq!(problems("a.md", &format!("x\n{word}")), [format!("2 holds `{word}`")]);
+        assert_eq!(problems("a.rs", &"x".repeat(101)), ["1 101 columns"]);
     }
 
     #[test]
-    fn sizes_warn_then_fail_and_tests_may_be_long() {
+    fn long_files_fail_and_tests_may_be_long() {
         let text = |n| "\n".repeat(n);
-        assert_eq!(problems("a.rs", &text(500)), [""; 0]);
-        assert_eq!(problems("a.rs", &text(501)), ["false 1 501 lines (warn 500, fail 800)"]);
-        assert_eq!(problems("a.rs", &text(801)), ["true 1 801 lines (warn 500, fail 800)"]);
+        assert_eq!(problems("a.rs", &text(400)), [""; 0]);
+        assert_eq!(problems("a.rs", &text(401)), ["1 401 lines (at most 400)"]);
+        assert_eq!(problems("a.rs", &text(801)), ["1 801 lines (at most 400)"]);
         assert_eq!(problems("src/a/tests.rs", &text(801)), [""; 0]);
     }
 }

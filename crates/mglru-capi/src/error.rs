@@ -9,7 +9,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The code that a function returns.
+/// Returns the code that a function returns for a result.
 pub fn status(result: Result<(), Failure>) -> c_int {
     let Err(Failure(errno, line)) = result else { return 0 };
     // A zero byte would end the line early; there is none in what the pager says.
@@ -51,7 +51,7 @@ pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Fa
     text.map_err(|_| Failure::invalid(format!("{what} is not UTF-8")))
 }
 
-/// A structure that says its own size, which may be that of an older header: what that did not
+/// Reads a structure that says its size, which may be that of an older header: what that did not
 /// have is zeros.
 ///
 /// # Safety

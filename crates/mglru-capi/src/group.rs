@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use mglru_pager::{Group, Limit};
 
 use crate::error::{Failure, answer, given, status, text};
-use crate::{lend, take_back};
+use crate::{end_handle, new_handle};
 
 const NO_LIMIT: u64 = u64::MAX;
 const LIMITS: [(&str, Limit); 5] = [
@@ -48,14 +48,16 @@ pub unsafe extern "C" fn mglru_group_create(
     group: *mut *mut Group,
 ) -> c_int {
     // SAFETY: handles, a string and a place of the caller's.
-    unsafe { answer(group, || Ok(lend(given(parent, "parent")?.create(text(name, "name")?)?))) }
+    unsafe {
+        answer(group, || Ok(new_handle(given(parent, "parent")?.create(text(name, "name")?)?)))
+    }
 }
 
 /// See mglru.h.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mglru_group_close(group: *mut Group) {
     // SAFETY: the caller is done with it.
-    drop(unsafe { take_back(group) });
+    drop(unsafe { end_handle(group) });
 }
 
 /// See mglru.h.

@@ -8,16 +8,16 @@ mod map;
 mod pager;
 mod store;
 
-/// A handle for the caller to keep.
-fn lend<T>(value: T) -> *mut T {
+/// Makes a handle, which the caller owns until it ends it.
+fn new_handle<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
 /// Ends a handle.
 ///
 /// # Safety
-/// It is null, or came from [`lend`] and is not used again.
-unsafe fn take_back<T>(handle: *mut T) -> Option<Box<T>> {
+/// It is null, or came from [`new_handle`] and is not used again.
+unsafe fn end_handle<T>(handle: *mut T) -> Option<Box<T>> {
     // SAFETY: as the caller promises.
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle) })
 }

@@ -11,7 +11,7 @@ use mglru_pager::{Advice, Group, Map, PagerError, SharedMapping};
 
 use crate::error::{Failure, answer, given, sized, status, text};
 use crate::store::Calls;
-use crate::{lend, take_back};
+use crate::{end_handle, new_handle};
 
 const READ: c_int = 1;
 const WRITE: c_int = 2;
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn mglru_map_anon(
     map: *mut *mut SharedMapping,
 ) -> c_int {
     // SAFETY: a handle and a place of the caller's.
-    unsafe { answer(map, || Ok(lend(given(group, "group")?.map_anon(len)?.share()))) }
+    unsafe { answer(map, || Ok(new_handle(given(group, "group")?.map_anon(len)?.share()))) }
 }
 
 /// See mglru.h.
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn mglru_map_file(
         let map = if access & WRITE == 0 { Map::file(&file) } else { Map::file_mut(&file) }?;
         // SAFETY: the header says that nobody else changes the file; the group is the caller's.
         let mapped = unsafe { given(group, "group")?.map(map) }?;
-        Ok(lend(mapped.share()))
+        Ok(new_handle(mapped.share()))
     };
     // SAFETY: the caller's own place for it.
     unsafe { answer(map, make) }
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn mglru_map_store(
         // SAFETY: a handle of the caller's.
         let group = unsafe { given(group, "group") }?;
         // SAFETY: the header asks for a store that reads as it was written.
-        Ok(lend(unsafe { group.map(Map::store(Arc::new(calls), len)) }?.share()))
+        Ok(new_handle(unsafe { group.map(Map::store(Arc::new(calls), len)) }?.share()))
     };
     // SAFETY: the caller's own place for it.
     unsafe { answer(map, make) }
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn mglru_map_store(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mglru_unmap(map: *mut SharedMapping) -> c_int {
     // SAFETY: the caller is done with it.
-    let Some(map) = (unsafe { take_back(map) }) else { return 0 };
+    let Some(map) = (unsafe { end_handle(map) }) else { return 0 };
     status(map.write_back_range(0..map.len_bytes()).map_err(Failure::from))
 }
 

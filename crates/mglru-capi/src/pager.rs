@@ -6,9 +6,9 @@ use std::path::Path;
 use mglru_pager::{Codec, Pager, PagerOptions, SwapOptions};
 
 use crate::error::{Failure, answer, given, sized, text};
-use crate::{lend, take_back};
+use crate::{end_handle, new_handle};
 
-/// `mglru_options`.
+/// Lays out `mglru_options`.
 #[repr(C)]
 pub struct Options {
     size: usize,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn mglru_open(options: *const Options, pager: *mut *mut Pa
         let limits = PagerOptions::new().memory_max(options.memory_max);
         // SAFETY: a path of the caller's.
         let swap = unsafe { options.swap() }?;
-        Ok(lend(limits.memory_high(options.memory_high).swap(swap).open()?))
+        Ok(new_handle(limits.memory_high(options.memory_high).swap(swap).open()?))
     };
     // SAFETY: the caller's own place for it.
     unsafe { answer(pager, open) }
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mglru_open(options: *const Options, pager: *mut *mut Pa
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mglru_close(pager: *mut Pager) {
     // SAFETY: the caller is done with it.
-    drop(unsafe { take_back(pager) });
+    drop(unsafe { end_handle(pager) });
 }
 
 /// See mglru.h.
@@ -75,5 +75,5 @@ pub unsafe extern "C" fn mglru_root(
     group: *mut *mut mglru_pager::Group,
 ) -> c_int {
     // SAFETY: a handle and a place of the caller's.
-    unsafe { answer(group, || Ok(lend(given(pager, "pager")?.root()))) }
+    unsafe { answer(group, || Ok(new_handle(given(pager, "pager")?.root()))) }
 }

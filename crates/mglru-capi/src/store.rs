@@ -24,7 +24,7 @@ unsafe impl Send for Calls {}
 unsafe impl Sync for Calls {}
 
 impl Calls {
-    /// All that are needed are there.
+    /// Checks that all functions that are needed are there.
     pub fn checked(self) -> Result<Self, Failure> {
         if self.read_at.is_none() || self.write_at.is_none() || self.sync.is_none() {
             return Err(Failure::invalid("store: read_at, write_at and sync are needed"));

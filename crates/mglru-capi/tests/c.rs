@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use mglru_pager::probe;
 
 const FLAGS: [&str; 6] = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1"];
-/// What the static library needs besides itself.
+/// Lists what the static library needs besides itself.
 const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
 
 fn here() -> &'static Path {

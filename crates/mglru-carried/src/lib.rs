@@ -72,7 +72,7 @@ fn keep(folder: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
         return Err(io::Error::other("LD_PRELOAD takes no path with a space or colon"));
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // Whoever can write the folder decides what the program runs.
+    // A user who can write the folder decides what the program runs.
     let meta = fs::metadata(folder)?;
     if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & WRITABLE_BY_OTHERS != 0 {
         return Err(io::Error::other("other users may write there"));
@@ -116,16 +116,16 @@ mod tests {
         let folder = cache.path().join("lib");
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-        let told = keep_in(Some(cache.path().into()), b"code").unwrap_err();
+        let message = keep_in(Some(cache.path().into()), b"code").unwrap_err();
         assert!(
-            told.ends_with(
+            message.ends_with(
                 "/lib: other users may write there; set MGLRU_PRELOAD to \
             libmglru_preload.so"
             ),
-            "{told}"
+            "{message}"
         );
-        let told = keep_in(None, b"code").unwrap_err();
-        assert_eq!(told, "HOME is not set; set MGLRU_PRELOAD to libmglru_preload.so");
+        let message = keep_in(None, b"code").unwrap_err();
+        assert_eq!(message, "HOME is not set; set MGLRU_PRELOAD to libmglru_preload.so");
         let spaced = cache.path().join("a b");
         assert!(keep(&spaced, b"code").unwrap_err().to_string().contains("LD_PRELOAD"));
     }

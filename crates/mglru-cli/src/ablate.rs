@@ -1,11 +1,14 @@
 //! Carries out `mglru ablate`: flips one switch at a time and compares.
 
+use std::path::Path;
+
 use super::run::{self, Output};
 use super::{Answer, Asked, Format};
 use mglru_error::Error;
 use mglru_lab::ablation::mechanisms::{self, Mechanisms};
 use mglru_lab::ablation::{self, Ablation, Mode, Span};
-use mglru_lab::render;
+use mglru_lab::{render, store};
+use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,13 +34,13 @@ pub(super) struct Args {
     /// [default: k7.3]
     #[arg(long, conflicts_with_all = ["modes", "from"])]
     mechanisms: bool,
-    /// How a patch is set against its absence (repeatable) [default: all]
+    /// Choose how a patch is set against its absence (repeatable) [default: all]
     #[arg(long = "mode", value_enum, value_name = "MODE")]
     modes: Vec<Mode>,
-    /// Variant without the patches [default: before]
+    /// Set the variant without the patches [default: before]
     #[arg(long)]
     from: Option<String>,
-    /// Variant with them [default: after]
+    /// Set the variant with them [default: after]
     #[arg(long)]
     to: Option<String>,
     #[command(flatten)]
@@ -62,13 +65,8 @@ pub(super) fn run(args: &Args) -> Answer {
     let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
     let report = run::report(&experiment, &dir, &args.output)?;
     let ends = [from.as_str(), to.as_str()];
-    let found = || Ablation::new(&experiment.plan, &arms, ends, &report.records);
-    let text = match args.output.format {
-        Format::Json => render::json(&found()),
-        Format::Html => run::page(&dir, &report)?,
-        Format::Table => format!("{}records: {}\n", render::ablation(&found()), dir.display()),
-    };
-    Ok((text, 0))
+    let found = Ablation::new(&experiment.plan, &arms, ends, &report.records);
+    answer(args.output.format, &dir, &found, render::ablation, render::ablation_page)
 }
 
 fn mechanisms(args: &Args) -> Answer {
@@ -78,11 +76,26 @@ fn mechanisms(args: &Args) -> Answer {
     let experiment = Asked { base, variants, ..args.asked.clone() }.experiment()?;
     let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
     let report = run::report(&experiment, &dir, &args.output)?;
-    let found = || Mechanisms::new(&experiment.plan.name, on, &report.records);
-    let text = match args.output.format {
-        Format::Json => render::json(&found()),
-        Format::Html => run::page(&dir, &report)?,
-        Format::Table => format!("{}records: {}\n", render::mechanisms(&found()), dir.display()),
+    let found = Mechanisms::new(&experiment.plan.name, on, &report.records);
+    answer(args.output.format, &dir, &found, render::mechanisms, render::mechanisms_page)
+}
+
+/// Puts the page into the run's folder, and writes the form that was asked for.
+fn answer<T: Serialize>(
+    format: Format,
+    dir: &Path,
+    found: &T,
+    table: fn(&T) -> String,
+    page: fn(&T) -> String,
+) -> Answer {
+    let (file, page) = (dir.join("ablation.html"), page(found));
+    store::replace(&file, &page)?;
+    let text = match format {
+        Format::Json => render::json(found),
+        Format::Html => page,
+        Format::Table => {
+            format!("{}records: {}\npage: {}\n", table(found), dir.display(), file.display())
+        }
     };
     Ok((text, 0))
 }

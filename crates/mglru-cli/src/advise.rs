@@ -9,7 +9,7 @@ use mglru_error::Error;
 use mglru_lab::advise::{self, Advice, Bounds};
 use mglru_lab::capture::Capture;
 use mglru_lab::render;
-use mglru_live::steer::{Choice, sample, told};
+use mglru_live::steer::{Choice, refused, sample};
 use mglru_traces::tools::{self, ReplayRequest};
 use mglru_workload::trace::{Format as TraceFormat, TraceFile, View};
 
@@ -34,15 +34,15 @@ memory.high slows a group that exceeds it and reclaims; memory.max stands an eig
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Trace, or capture of a group's counters [default: a running pager is asked]
+    /// Read this trace, or capture of a group's counters [default: a running pager is asked]
     file: Option<PathBuf>,
-    /// Format of a trace [default: told from its name or content]
+    /// Read a trace in this format [default: guessed from its name or content]
     #[arg(long)]
     trace_format: Option<TraceFormat>,
-    /// Group: of the capture's lru_gen, or of the pager
+    /// Advise on this group: of the capture's lru_gen, or of the pager
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Share of time that tasks may wait for memory, percent
+    /// Set the share of time that tasks may wait for memory, percent
     #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = percent)]
     pressure: f64,
     /// Pages that were not used for so long are cold
@@ -50,7 +50,7 @@ pub(super) struct Args {
     cold: Duration,
     #[command(flatten)]
     choice: Choice,
-    /// Output form
+    /// Print the result in this form
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
 }
@@ -105,7 +105,7 @@ fn of_trace(file: &Path, format: Option<TraceFormat>, bounds: Bounds) -> Result<
 fn of_pager(args: &Args, bounds: Bounds) -> Result<Advice, Error> {
     let group = args.group.as_deref().unwrap_or("/");
     let mut pager = args.choice.one()?.call()?;
-    let text = pager.get(group, "mglru.distances").map_err(|error| told(group, &error))?;
+    let text = pager.get(group, "mglru.distances").map_err(|error| refused(group, &error))?;
     Ok(advise::from_distances(group, &sample::distances(&text), bounds))
 }
 
@@ -123,6 +123,9 @@ fn table(advice: &Advice) -> String {
     };
     let mut rows = vec![("from".to_string(), from.clone())];
     rows.extend(sizes.into_iter().filter_map(size));
-    rows.push(("pressure, most".to_string(), format!("{pressure_percent} % of the time")));
+    // A trace says nothing of pressure: its limits do not depend on the bound.
+    if current.is_some() {
+        rows.push(("pressure, most".to_string(), format!("{pressure_percent} % of the time")));
+    }
     format!("{}{}\n", render::list(&rows), because.join(" "))
 }

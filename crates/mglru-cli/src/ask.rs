@@ -18,22 +18,22 @@ use mglru_lab::spec::{Experiment, Selection};
 /// Says in which form the answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A table for people.
+    /// Prints a table for people.
     Table,
-    /// One JSON document.
+    /// Prints one JSON document.
     Json,
-    /// One self-contained page.
+    /// Prints one self-contained page.
     Html,
 }
 
 /// Names a table other than our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Skin {
-    /// The vmstat table of 2012's reclaim reports.
+    /// Prints the vmstat table of 2012's reclaim reports.
     Mmtests2012,
 }
 
-/// The report as a table, in the skin that was asked for.
+/// Renders the report as a table, in the skin that was asked for.
 pub fn table(report: &Report, skin: Option<Skin>) -> String {
     match skin {
         None => render::report(report),
@@ -41,7 +41,7 @@ pub fn table(report: &Report, skin: Option<Skin>) -> String {
     }
 }
 
-/// Why a skin cannot be had.
+/// Says why a skin cannot be had.
 pub fn skin_of_no_table() -> Error {
     Error::Request("--skin goes with --format table only".to_string())
 }
@@ -49,20 +49,20 @@ pub fn skin_of_no_table() -> Error {
 /// Names a plan and the changes to it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Asked {
-    /// Name of a plan (see `mglru list plans`) or a TOML file
+    /// Take a plan by name (see `mglru list plans`) or from a TOML file
     #[arg(value_name = "PLAN|FILE.toml")]
     pub plan: String,
-    /// Backend: sim, pager or kernel; several, as kernel,sim, are set side by side [default: the
-    /// plan's, or kernel with --kernel]
+    /// Choose the backend: sim, pager or kernel; several, as kernel,sim, are set side by side
+    /// [default: the plan's, or kernel with --kernel]
     #[arg(long = "backend", value_name = "BACKEND", value_delimiter = ',')]
     pub backends: Vec<String>,
     /// Run this variant only (repeatable); NAME+SWITCH puts switches on a named one
     #[arg(long = "variant", value_name = "V")]
     pub variants: Vec<String>,
-    /// Variant all others are compared with [default: the plan's]
+    /// Compare all others with this variant [default: the plan's]
     #[arg(long, value_name = "V")]
     pub base: Option<String>,
-    /// Number of seeds [default: the plan's]
+    /// Use this number of seeds [default: the plan's]
     #[arg(
         long,
         value_name = "N",
@@ -70,13 +70,13 @@ pub struct Asked {
         value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS)
     )]
     pub seeds: Option<u64>,
-    /// Scale of workload and limits: 1/64 or 0.015625 [default: the plan's]
+    /// Scale workload and limits by this factor: 1/64 or 0.015625 [default: the plan's]
     #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale::parse)]
     pub scale: Option<f64>,
     /// Set a key of the plan (repeatable), such as workload.theta=0.9; a list is a sweep
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<Assignment>,
-    /// Kernels to boot.
+    /// Names the kernels to boot.
     #[command(flatten)]
     pub booted: Booted,
 }
@@ -134,8 +134,8 @@ impl Asked {
 
     /// The command that repeats this one.
     pub(crate) fn repeat(&self) -> String {
-        let mut words = vec!["mglru run".to_string(), quoted(&self.plan)];
-        let mut option = |name: &str, value: String| words.push(format!("--{name} {value}"));
+        let mut args = vec!["mglru run".to_string(), quoted(&self.plan)];
+        let mut option = |name: &str, value: String| args.push(format!("--{name} {value}"));
         if !self.backends.is_empty() {
             option("backend", self.backends.join(","));
         }
@@ -144,10 +144,10 @@ impl Asked {
         self.seeds.iter().for_each(|n| option("seeds", n.to_string()));
         self.scale.iter().for_each(|s| option("scale", s.to_string()));
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
-        self.booted.words().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
-        words.extend(self.booted.host_time.then(|| "--host-time".to_string()));
-        words.extend(self.booted.profile.then(|| "--profile".to_string()));
-        words.join(" ")
+        self.booted.options().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
+        args.extend(self.booted.host_time.then(|| "--host-time".to_string()));
+        args.extend(self.booted.profile.then(|| "--profile".to_string()));
+        args.join(" ")
     }
 }
 

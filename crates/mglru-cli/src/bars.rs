@@ -1,4 +1,4 @@
-//! Draws sizes of lists as bars of two kinds of pages, told apart by their pattern as well as by
+//! Draws sizes of lists as bars of two kinds of pages, distinguished by their pattern as well as by
 //! their colour.
 
 use ratatui::Frame;

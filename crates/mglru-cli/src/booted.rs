@@ -16,16 +16,17 @@ const PLAIN: &str = "k6.12";
 /// Names the kernels to boot.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Booted {
-    /// Kernel to boot, a bzImage (backend kernel), or a version that was fetched (`mglru kernel`):
-    /// 7.1.13, 7.1 or newest; NAME=IMAGE (repeatable) compares several. The
-    /// guest program is found beside mglru or, in a source tree, built on first use; the default
-    /// kernel comes from `mglru doctor --install`
+    /// Boot this kernel, a bzImage (backend kernel), or a version that was fetched (`mglru
+    /// kernel`): 7.1.13, 7.1 or newest; NAME=IMAGE (repeatable) compares several. The guest program
+    /// is found beside mglru or, in a source tree, built on first use; the default kernel comes
+    /// from `mglru doctor --install`
     #[arg(long = "kernel", value_name = "[NAME=]IMAGE")]
     pub kernels: Vec<KernelName>,
-    /// Folder of the kernel's modules [default: lib/modules beside the image's boot folder]
+    /// Take the kernel's modules from this folder [default: lib/modules beside the image's boot
+    /// folder]
     #[arg(long, value_name = "DIR")]
     pub modules: Option<PathBuf>,
-    /// Words added to the kernel's command line
+    /// Add these words to the kernel's command line
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub append: Option<String>,
     /// Run the guest by the host's clock, with KVM where it works and disks of the host: such runs
@@ -39,7 +40,7 @@ pub struct Booted {
     pub profile: bool,
 }
 
-/// A kernel's file, with a name where it is one of several.
+/// Holds a kernel's file, with a name where it is one of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelName {
     name: Option<String>,
@@ -66,9 +67,9 @@ impl FromStr for KernelName {
 impl Booted {
     /// No option was given.
     pub(super) fn is_empty(&self) -> bool {
-        let words = self.modules.is_some() || self.append.is_some();
-        let words = words || self.host_time || self.profile;
-        self.kernels.is_empty() && !words
+        let has_options = self.modules.is_some() || self.append.is_some();
+        let has_options = has_options || self.host_time || self.profile;
+        self.kernels.is_empty() && !has_options
     }
 
     /// Turns the options into keys of a plan that hold for every run.
@@ -117,14 +118,14 @@ impl Booted {
     }
 
     /// The options as they were given.
-    pub(super) fn words(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn options(&self) -> Vec<(&'static str, String)> {
         let kernel = |k: &KernelName| match &k.name {
             Some(name) => format!("{name}={}", k.image),
             None => k.image.clone(),
         };
         let kernels = self.kernels.iter().map(|k| ("kernel", kernel(k)));
         let modules = self.modules.iter().map(|dir| ("modules", dir.display().to_string()));
-        let append = self.append.iter().map(|words| ("append", words.clone()));
+        let append = self.append.iter().map(|text| ("append", text.clone()));
         kernels.chain(modules).chain(append).collect()
     }
 }
@@ -160,7 +161,7 @@ mod tests {
         let plain = booted(&["x/a=b"]);
         assert!(plain.variants(&[]).unwrap().is_empty());
         assert_eq!(plain.sets()[0].value.as_str(), Some("x/a=b"));
-        assert_eq!(two.words()[1], ("kernel", "b=/y=z".to_string()));
+        assert_eq!(two.options()[1], ("kernel", "b=/y=z".to_string()));
     }
 
     #[test]

@@ -25,7 +25,7 @@ above each sample: captures made by hand are read alike. Exit status: the comman
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// File to write; `-` for the standard output
+    /// Write the capture to this file; `-` for the standard output
     #[arg(long, value_name = "FILE", default_value = "mglru.capture")]
     out: PathBuf,
     /// Also read the files of this memory group: a path, absolute or below /sys/fs/cgroup
@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// End after this time [default: when the command ends; without one, after 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     at_most: Option<Duration>,
-    /// Command to run meanwhile, with its arguments
+    /// Run this command meanwhile, with its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -82,18 +82,18 @@ pub(super) fn run(args: &Args) -> Answer {
 
 fn head(command: &[OsString]) -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let command = match words.is_empty() {
+    let args: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let command = match args.is_empty() {
         true => String::new(),
-        false => format!("# command: {}\n", words.join(" ").replace('\n', " ")),
+        false => format!("# command: {}\n", args.join(" ").replace('\n', " ")),
     };
     format!("# mglru capture 1\n# kernel: {}\n{command}", release.trim())
 }
 
-fn start(words: &[OsString]) -> Result<Option<Child>, Error> {
-    let Some((program, args)) = words.split_first() else { return Ok(None) };
+fn start(args: &[OsString]) -> Result<Option<Child>, Error> {
+    let Some((program, rest)) = args.split_first() else { return Ok(None) };
     let failed = |e| Error::Request(format!("`{}`: {e}", program.display()));
-    Command::new(program).args(args).spawn().map(Some).map_err(failed)
+    Command::new(program).args(rest).spawn().map(Some).map_err(failed)
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> Answer {
         check::mistakes(&plan.bounds, records).map_err(|e| e.in_file(&plan.file))?;
     }
     let judged = records.map(|records| check::judge(&plan.bounds, &records, &stored));
-    told(args, &plan.name, judged)
+    answer(args, &plan.name, judged)
 }
 
 /// Tells the status of a command that is refused, which `--bisect` changes: known before the
@@ -99,12 +99,12 @@ fn records(
 ) -> Result<Result<Vec<Record>, String>, Error> {
     let scratch = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
     let (mut store, found) = Store::open(out.unwrap_or(scratch.path()), experiment)?;
-    super::run::tell(&found);
+    super::run::report_kept(&found);
     let progress = Progress::on_terminal();
     let ran = runner::run_all(experiment, &mut store, experiment.default_jobs, &progress);
     match ran {
         Err(Error::Machine(why)) => Ok(Err(without_files(&why, scratch.path()))),
-        // A plan's mistake may be told beside files, too.
+        // A plan's mistake may be reported beside files, too.
         Err(Error::Request(why)) => Err(Error::Request(without_files(&why, scratch.path()))),
         other => other.map(Ok),
     }
@@ -113,11 +113,11 @@ fn records(
 /// Does not name files of a folder that goes away.
 fn without_files(why: &str, folder: &Path) -> String {
     let Some(at) = why.find(&folder.display().to_string()) else { return why.to_string() };
-    let told = why[..at].rsplit_once(" (").map_or(why, |(told, _)| told);
-    format!("{told} (--out DIR keeps the kernel's messages)")
+    let kept = why[..at].rsplit_once(" (").map_or(why, |(kept, _)| kept);
+    format!("{kept} (--out DIR keeps the kernel's messages)")
 }
 
-fn told(args: &Args, plan: &str, judged: Result<Vec<Verdict>, String>) -> Answer {
+fn answer(args: &Args, plan: &str, judged: Result<Vec<Verdict>, String>) -> Answer {
     let judgement = judged.as_deref().map_err(String::as_str);
     if let Some(file) = &args.junit {
         store::replace(file, &check::junit(plan, judgement))?;
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn files_that_are_gone_are_not_named() {
-        let told = |why: &str| without_files(why, Path::new("/away"));
+        let shortened = |why: &str| without_files(why, Path::new("/away"));
         let gone = "it hangs (output: /away/runs/a.log) (console: /away/runs/b.log)";
-        assert_eq!(told(gone), "it hangs (--out DIR keeps the kernel's messages)");
-        assert_eq!(told("it hangs (console: o/b.log)"), "it hangs (console: o/b.log)");
+        assert_eq!(shortened(gone), "it hangs (--out DIR keeps the kernel's messages)");
+        assert_eq!(shortened("it hangs (console: o/b.log)"), "it hangs (console: o/b.log)");
     }
 }

@@ -25,9 +25,10 @@ gauges by their mean.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Records (file or run folder) or captures (file, files with commas, folder) to compare with
+    /// Compare with these records (file or run folder) or captures (file, files with commas,
+    /// folder)
     a: PathBuf,
-    /// Records or captures under test
+    /// Test these records or captures
     b: PathBuf,
     /// Compare this metric only (repeatable), such as ops_per_s or pgpgin/ops
     #[arg(long = "metric", value_name = "M")]
@@ -35,7 +36,7 @@ pub(super) struct Args {
     /// Show also the counters of captures that are equal
     #[arg(long)]
     all: bool,
-    /// Form of the result
+    /// Print the result in this form
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
 }
@@ -43,20 +44,22 @@ pub(super) struct Args {
 /// Says in which form the answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
-    /// A table for people.
+    /// Prints a table for people.
     Table,
-    /// A table of 72 columns for a patch letter.
+    /// Prints a table of 72 columns for a patch letter.
     Letter,
-    /// The layout of mmtests' compare.
+    /// Prints in the layout of mmtests' compare.
     Mmtests,
-    /// One JSON document.
+    /// Prints one JSON document.
     Json,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
+    let mut remark = None;
     let found = match [capture::is_capture(&args.a)?, capture::is_capture(&args.b)?] {
         [true, true] => {
             let sides = [Side::load(&args.a)?, Side::load(&args.b)?];
+            remark = capture::remark(&sides);
             capture::compare(&sides, &args.metrics, args.all)?
         }
         [false, false] => of_records(args)?,
@@ -72,7 +75,7 @@ pub(super) fn run(args: &Args) -> Answer {
         return Ok(("no counter differs\n".to_string(), 0));
     }
     let text = match args.format {
-        Form::Table => render::comparisons(&found),
+        Form::Table => render::comparisons(&found) + remark.unwrap_or_default(),
         Form::Letter => render::letter(&found),
         Form::Mmtests => render::mmtests(&found),
         Form::Json => render::json(&serde_json::json!({ "comparisons": found })),

@@ -28,11 +28,11 @@ Finished replays are kept in the folder; the same command again runs only what i
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Measured runs, one a line, also compressed by zstd or gzip (repeatable) [default: those
-    /// that the program holds; of 6.12.117 when measuring]
+    /// Take measured runs from this file, one a line, also compressed by zstd or gzip (repeatable)
+    /// [default: those that the program holds; of 6.12.117 when measuring]
     #[arg(long, value_name = "FILE.jsonl")]
     truth: Vec<PathBuf>,
-    /// Only runs of this kernel: 7.1 or 7.1.13 (repeatable; the first counts when measuring)
+    /// Take only runs of this kernel: 7.1 or 7.1.13 (repeatable; the first counts when measuring)
     #[arg(long, value_name = "VERSION", conflicts_with = "step")]
     version: Vec<String>,
     /// Run the jobs anew on a booted kernel and write a truth file of it
@@ -51,7 +51,7 @@ pub(super) struct Args {
     seed: u64,
     #[command(flatten)]
     measuring: measure::Measure,
-    /// Runs at a time [default: one per CPU in the model, one guest when measuring]
+    /// Make this many runs at a time [default: one per CPU in the model, one guest when measuring]
     #[arg(
         long,
         value_name = "N",
@@ -59,7 +59,7 @@ pub(super) struct Args {
         value_parser = clap::value_parser!(u16).range(1..=1024)
     )]
     jobs: Option<u16>,
-    /// Form of the comparison
+    /// Print the comparison in this form
     #[arg(long, value_enum, default_value_t = compare::Form::Table)]
     format: compare::Form,
 }

@@ -12,7 +12,7 @@ use mglru_error::Error;
 use mglru_lab::render;
 use mglru_live::steer::background::{self, Lifetime};
 use mglru_live::steer::sample::{self, Sample};
-use mglru_live::steer::{Choice, Running, cgroupfs, exposition, hold, http, told, top, what_if};
+use mglru_live::steer::{Choice, Running, cgroupfs, exposition, hold, http, refused, top, what_if};
 
 /// Arguments of `mglru ctl`.
 #[derive(clap::Args)]
@@ -27,67 +27,67 @@ pub(super) struct Args {
 enum Command {
     /// List the pagers that run, or a pager's groups and files
     Ls {
-        /// Group, such as / or /web; the pagers that run unless given
+        /// List this group, such as / or /web; the pagers that run unless given
         group: Option<String>,
     },
     /// Print a file of a group, such as memory.stat, memory.pressure or lru_gen
     Get {
-        /// File
+        /// Print this file
         file: String,
-        /// Group
+        /// Take the file of this group
         #[arg(default_value = "/")]
         group: String,
     },
     /// Write a file of a group, such as memory.max
     Set {
-        /// File
+        /// Write this file
         file: String,
-        /// Value: max, bytes with K, M or G, or what else the file takes
+        /// Write this value: max, bytes with K, M or G, or what else the file takes
         #[arg(allow_hyphen_values = true)]
         value: String,
-        /// Group
+        /// Take the file of this group
         #[arg(default_value = "/")]
         group: String,
     },
     /// Make a group
     Mkdir {
-        /// Group
+        /// Make this group
         group: String,
     },
     /// Remove a group that holds nothing
     Rmdir {
-        /// Group
+        /// Remove this group
         group: String,
     },
     /// Evict some memory now
     Reclaim {
-        /// How much, bytes with K, M or G
+        /// Evict this much, bytes with K, M or G
         size: String,
-        /// Group
+        /// Evict from this group
         #[arg(default_value = "/")]
         group: String,
     },
     /// Tell how many major faults more memory would have spared
     WhatIf {
-        /// Group
+        /// Look at this group
         #[arg(default_value = "/")]
         group: String,
-        /// Times the memory
+        /// Multiply the memory by each of these
         #[arg(long, value_delimiter = ',', default_value = "1.25,1.5,2,3,4", value_parser = factor)]
         factor: Vec<f64>,
-        /// Output form
+        /// Print the result in this form
         #[arg(long, value_enum, default_value = "table")]
         format: Format,
     },
     /// Reclaim what nobody misses, step by step, until pressure reaches a bound; ^C ends it
     Hold {
-        /// Group
+        /// Reclaim from this group
         #[arg(default_value = "/")]
         group: String,
-        /// Share of time that tasks may wait for memory, percent
+        /// Set the share of time that tasks may wait for memory, percent
         #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = percent)]
         pressure: f64,
-        /// Between two looks
+        /// Wait this long between two looks
         #[arg(long, value_name = "TIME", default_value = "6s", value_parser = duration)]
         interval: Duration,
         /// End after this time [default: when the program ends]
@@ -96,14 +96,14 @@ enum Command {
     },
     /// Show the groups as a directory like a cgroup's, until the program ends or ^C
     Mount {
-        /// An empty directory
+        /// Mount them at this empty directory
         dir: PathBuf,
         #[command(flatten)]
         serving: Serving,
     },
     /// Serve Prometheus metrics at http://ADDRESS/metrics, until the program ends or ^C
     Metrics {
-        /// Address and port, such as 127.0.0.1:9100
+        /// Serve at this address and port, such as 127.0.0.1:9100
         address: String,
         #[command(flatten)]
         serving: Serving,
@@ -157,7 +157,7 @@ pub(super) fn run(args: &Args) -> Answer {
 
 /// A request that is no more than that: what, the group, and the rest. A refusal names the group.
 fn ask(pager: &Running, fields: &[&str]) -> Result<String, Error> {
-    pager.call()?.ask(fields).map_err(|error| told(fields[1], &error))
+    pager.call()?.ask(fields).map_err(|error| refused(fields[1], &error))
 }
 
 /// Writes a file. A limit that was not reached is set all the same, as in the kernel: that is said.
@@ -181,7 +181,8 @@ fn pagers(choice: &Choice) -> Result<String, Error> {
     };
     let mut rows = Vec::new();
     for pager in &running {
-        let sample = Sample::read(&mut pager.call()?, "/").map_err(|e| told(&pager.socket, &e))?;
+        let sample =
+            Sample::read(&mut pager.call()?, "/").map_err(|e| refused(&pager.socket, &e))?;
         let pid = pager.pid.map_or_else(String::new, |pid| pid.to_string());
         let max = sample.max.map_or_else(|| "max".into(), top::bytes);
         let socket = pager.socket.display().to_string();
@@ -191,7 +192,7 @@ fn pagers(choice: &Choice) -> Result<String, Error> {
 }
 
 fn list(pager: &Running, group: &str) -> Result<String, Error> {
-    let children = pager.call()?.children(group).map_err(|error| told(group, &error))?;
+    let children = pager.call()?.children(group).map_err(|error| refused(group, &error))?;
     let names = children.iter().map(|child| format!("{child}/\n"));
     let files = mglru_pager::files().iter().filter(|file| file.is_in(group));
     Ok(names.chain(files.map(|file| format!("{}\n", file.name))).collect())
@@ -206,34 +207,12 @@ fn what_if_text(
     let text = ask(pager, &["get", group, "mglru.distances"])?;
     let distances = sample::distances(&text);
     let savings: Vec<_> = factors.iter().map(|&f| what_if::saving(&distances, f)).collect();
-    if format == Format::Json {
-        return Ok(render::json(&savings));
-    }
-    let cells = |saving: &what_if::Saving| {
-        let what_if::Saving { factor, more_bytes, spared, percent } = saving;
-        vec![
-            format!("{factor}×"),
-            top::bytes(*more_bytes),
-            spared.to_string(),
-            format!("{percent:.1} %"),
-        ]
-    };
-    let table = render::plain(
-        &["memory", "more by", "major faults spared", "of all"],
-        savings.iter().map(cells),
-    );
-    Ok(format!(
-        "{group}: {} in memory, {} major faults so far\n{table}{METHOD}",
-        top::bytes(distances.resident),
-        distances.major
-    ))
+    Ok(match format {
+        Format::Json => render::json(&savings),
+        Format::Table => render::what_if_table(group, &distances, &savings),
+        Format::Html => render::what_if_page(group, &distances, &savings),
+    })
 }
-
-const METHOD: &str = "\
-Told from refault distances: how many pages that are away were evicted after a page that came back.
-Assumes that pages leave in the order of their last use (the stack property of LRU), that pages get
-the same share of the memory as now, and that the program would have done the same.
-";
 
 /// A group whose pressure is held under a bound.
 struct Held<'a> {
@@ -265,7 +244,7 @@ impl Held<'_> {
     }
 
     fn look(&self) -> Result<Sample, Error> {
-        Sample::read(&mut self.pager.call()?, self.group).map_err(|e| told(self.group, &e))
+        Sample::read(&mut self.pager.call()?, self.group).map_err(|e| refused(self.group, &e))
     }
 
     /// Asks for what can go. That less went is no error: there may be nothing more.

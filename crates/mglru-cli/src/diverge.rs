@@ -29,7 +29,7 @@ Two variants on one kernel are two sides as well: lru_gen on and off (k6.12, cla
 plan's variants may set there, as a sysctl: +swappiness=10, +min_ttl_ms=1000.
 A model and a kernel always differ in small numbers: by how much they may is --tolerance.
 Both sides stop after the same accesses of the workload's first process. A plan with one task
-tells most: with several, others go on while the first one stands still.
+says most: with several, others go on while the first one stands still.
 Exit status: 0 the sides do not differ; 1 they do; 2 bad input.";
 
 /// Arguments of `mglru diverge`.
@@ -38,7 +38,7 @@ Exit status: 0 the sides do not differ; 1 they do; 2 bad input.";
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,
-    /// Field that decides (repeatable) [default: the first of resident, pgmajfault, pgsteal and
+    /// Let this field decide (repeatable) [default: the first of resident, pgmajfault, pgsteal and
     /// pgscan that differs]; see --fields
     #[arg(long, value_name = "FIELD")]
     on: Vec<String>,
@@ -50,19 +50,20 @@ pub(super) struct Args {
     /// pages on top of it (P%+N: N pages) [default: 0; with --model 5%+64]
     #[arg(long, value_name = "N|P%[+N]")]
     tolerance: Option<Tolerance>,
-    /// Pages that `resident` counts, in place of all of all files (by number: first file, page 0)
+    /// Count these pages only in `resident`, not those of all files (files and pages by number,
+    /// from 0)
     #[arg(long, value_name = "FILE:FIRST-LAST")]
     pages: Option<Pages>,
     /// List the fields and end
     #[arg(long)]
     fields: bool,
-    /// Form of the result on stdout
+    /// Print the result on stdout in this form
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// File for a page with the curves of both sides
+    /// Write a page with the curves of both sides to this file
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// File for the curves of one field, for a document (repeatable)
+    /// Write the curves of one field to a file, for a document (repeatable)
     #[arg(long, value_name = "FIELD=FILE.svg", value_parser = pair)]
     picture: Vec<(String, PathBuf)>,
 }
@@ -82,7 +83,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let jobs = [stepping(&experiment, sides[0])?, stepping(&experiment, sides[1])?];
     if args.pages.is_some() && jobs.iter().any(|job| !job.can_stop()) {
         return Err(Error::Request(
-            "--pages: the model does not tell pages one by one".to_string(),
+            "--pages: the model does not report pages one by one".to_string(),
         ));
     }
     let usual = match model {
@@ -120,13 +121,13 @@ pub(super) fn run(args: &Args) -> Answer {
 fn search(request: &Request) -> Result<diverge::Found, String> {
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
-    let told = |pass: u32, from: u64, to: u64| {
+    let progress = |pass: u32, from: u64, to: u64| {
         bar.set_message(match to {
             u64::MAX => format!("pass {pass}: the whole run on both sides"),
             _ => format!("pass {pass}: accesses {from} to {to}"),
         });
     };
-    let found = diverge::find(request, &told);
+    let found = diverge::find(request, &progress);
     bar.finish_and_clear();
     found
 }

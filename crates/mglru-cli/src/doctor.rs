@@ -26,7 +26,7 @@ Exit status: 0 the features work; 1 one lacks something that it needs.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Features to look at [default: all]
+    /// Look at these features [default: all]
     #[arg(value_enum, value_name = "FEATURE")]
     features: Vec<Name>,
     /// Install what is missing (Debian: apt-get) and fetch the default kernel and the newest into
@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// Do not boot a guest to find out whether KVM works, and do not build the guest program
     #[arg(long)]
     quick: bool,
-    /// One JSON document instead of a table
+    /// Print one JSON document instead of a table
     #[arg(long)]
     json: bool,
 }

@@ -1,9 +1,13 @@
 //! `mglru exec`: an unmodified program whose file mappings and heap stay within a budget.
 
+mod events;
+pub(super) mod writer;
+
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
+use mglru_pager::events::SLOTS;
 use mglru_pager::launch::{Launch, malloc, swap_room};
 use mglru_pager::{FaultEngine, ForkPolicy};
 use mglru_sim::spec::Size;
@@ -15,7 +19,7 @@ use mglru_live::steer;
 /// Arguments of `mglru exec`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Budget of all managed mappings, the pager's own memory included
+    /// Sets the budget of all managed mappings, the pager's own memory included
     #[arg(long = "memory.max", alias = "memory-max", value_name = "SIZE")]
     max: Option<Size>,
     /// From here on pages are reclaimed in the background
@@ -43,15 +47,15 @@ pub(super) struct Args {
     #[arg(long, value_name = "ENGINE", default_value = "thread")]
     faults: Faults,
     /// Ends the program, and all processes below it, with status 2 and one line as soon as memory
-    /// outside of the budget is found: more than 6 MiB (`mglru ctl get memory.unmanaged` tells
+    /// outside of the budget is found: more than 6 MiB (`mglru ctl get memory.unmanaged` says
     /// how much and why; mapped files do not count). It looks 20 times a second
     #[arg(long)]
     strict: bool,
-    /// Swap file for the heap, behind a quarter of the budget of compressed memory [default: 4GiB,
-    /// or seven eighths of what there is room for]
+    /// Sets the size of the swap file for the heap, behind a quarter of the budget of compressed
+    /// memory [default: 4GiB, or seven eighths of what there is room for]
     #[arg(long, value_name = "SIZE")]
     swap: Option<Size>,
-    /// Where the swap file is made
+    /// Makes the swap file in this directory
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     swap_dir: PathBuf,
     /// Shows the pager's groups as a directory like a cgroup's at this empty one
@@ -60,9 +64,23 @@ pub(super) struct Args {
     /// Serves Prometheus metrics at http://ADDRESS/metrics
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// The program
+    /// Writes the pager's trace events to this file: as ftrace does, or a Perfetto trace (a name
+    /// that ends in .pftrace or .perfetto-trace). They go through a buffer that takes 260 KiB of
+    /// the budget; what it has no room for is lost and counted. The program waits for the file at
+    /// its end alone, 6 s at most
+    #[arg(long, value_name = "FILE")]
+    trace_events: Option<PathBuf>,
+    /// Writes page faults among the trace events, as `page_fault_user`: `mglru trace record --by
+    /// pager` makes a trace of the program's pages from them
+    #[arg(long, requires = "trace_events")]
+    trace_faults: bool,
+    /// Sets how many events the buffer holds
+    #[arg(long, hide = true, default_value_t = SLOTS as u32,
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    trace_slots: u32,
+    /// Runs this program
     program: String,
-    /// Its arguments
+    /// Passes it these arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<OsString>,
 }
@@ -108,6 +126,7 @@ impl Args {
             swap_dir: Some(self.swap_dir.clone()),
             control: Some(steer::prefix()),
             strict: self.strict,
+            trace_events: self.trace_events.as_ref().map(|_| events::socket(std::process::id())),
         })
     }
 
@@ -164,6 +183,8 @@ pub(super) fn run(args: &Args) -> Answer {
     let command = launch.command(&args.program);
     let mut command = command.map_err(|e| Error::Request(e.to_string()))?;
     serve(&services)?;
+    let begin = |file: &PathBuf| events::begin(file, args.trace_slots as usize, args.trace_faults);
+    args.trace_events.iter().try_for_each(begin)?;
     let failed = command.args(&args.args).exec();
     Err(Error::Request(format!("`{}`: {failed}", args.program)))
 }

@@ -1,6 +1,7 @@
 //! Carries out `mglru explain`: one page's life in a run of the model.
 
-use super::{Answer, Asked, Format};
+use super::trace::Form;
+use super::{Answer, Asked};
 use mglru_error::Error;
 use mglru_lab::render;
 
@@ -18,13 +19,13 @@ A variant not named explains each of the plan's in turn, with one seed unless --
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,
-    /// The page: FILE:PAGE, by a file's name in the workload or file0, file1 and so on; anonN:PAGE
-    /// is a page of its N-th region
+    /// Explain this page: FILE:PAGE, by a file's name in the workload or file0, file1 and so on;
+    /// anonN:PAGE is a page of its N-th region
     #[arg(value_name = "PAGE")]
     page: String,
-    /// Form of the answer
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Print the answer in this form
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    format: Form,
 }
 
 pub(super) fn run(args: &Args) -> Answer {
@@ -32,15 +33,12 @@ pub(super) fn run(args: &Args) -> Answer {
     let experiment = Asked { seeds, ..args.asked.clone() }.experiment()?;
     let plan = &experiment.plan.file;
     let life = |run: &mglru_lab::spec::RunSpec| {
-        let told = run.job.explain(run.seed, run.title(), &args.page);
-        told.map_err(|why| Error::Request(format!("{plan}: {}: {why}", run.title())))
+        let life = run.job.explain(run.seed, run.title(), &args.page);
+        life.map_err(|why| Error::Request(format!("{plan}: {}: {why}", run.title())))
     };
     let lives = experiment.runs.iter().map(life).collect::<Result<Vec<_>, _>>()?;
     match args.format {
-        Format::Table => Ok((lives.iter().map(|l| l.text()).collect::<Vec<_>>().join("\n"), 0)),
-        Format::Json => Ok((render::json(&lives), 0)),
-        Format::Html => {
-            Err(Error::Request("--format html: a page's life is table or json".to_string()))
-        }
+        Form::Table => Ok((lives.iter().map(|l| l.text()).collect::<Vec<_>>().join("\n"), 0)),
+        Form::Json => Ok((render::json(&lives), 0)),
     }
 }

@@ -1,4 +1,4 @@
-//! `mglru run --until … --gdb`: what is told while a machine waits for a debugger.
+//! `mglru run --until … --gdb`: what is printed while a machine waits for a debugger.
 
 use std::net::TcpListener;
 
@@ -20,7 +20,7 @@ pub(super) fn check(port: u16) -> Result<(), Error> {
 }
 
 /// The line to type, where the file with symbols is, and what the debugger may do.
-pub(super) fn told(standing: &Standing) -> String {
+pub(super) fn instructions(standing: &Standing) -> String {
     let kernel = standing.kernel;
     let file = match kernel.contains(DEBIAN) {
         true => format!(
@@ -52,7 +52,7 @@ mod tests {
 
     fn said(kernel: &str, text: u64) -> String {
         let at = &Step::default();
-        told(&Standing { at, address: "127.0.0.1:4321".parse().unwrap(), kernel, text })
+        instructions(&Standing { at, address: "127.0.0.1:4321".parse().unwrap(), kernel, text })
     }
 
     #[test]
@@ -73,8 +73,8 @@ mod tests {
     fn a_port_that_is_taken_is_refused() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        let told = check(port).unwrap_err().to_string();
-        assert!(told.starts_with(&format!("--gdb={port}: 127.0.0.1:{port}: ")), "{told}");
+        let message = check(port).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("--gdb={port}: 127.0.0.1:{port}: ")), "{message}");
         drop(taken);
         assert!(check(port).is_ok() && check(0).is_ok());
     }

@@ -22,19 +22,19 @@ Examples:
 pub(super) enum Command {
     /// List Debian's kernels, and those that are here
     List {
-        /// Only what is here: nothing is asked of the mirror
+        /// List only what is here: nothing is asked of the mirror
         #[arg(long)]
         local: bool,
     },
     /// Fetch a kernel and its modules into the cache; nothing is installed
     Fetch {
-        /// 7.1.13, 7.1 (its latest release) or newest
+        /// Fetch this version: 7.1.13, 7.1 (its latest release) or newest
         #[arg(value_name = "VERSION")]
         version: String,
     },
     /// Print where the image of a fetched kernel is
     Path {
-        /// 7.1.13, 7.1 (the latest that is here) or newest
+        /// Look for this version: 7.1.13, 7.1 (the latest that is here) or newest
         #[arg(value_name = "VERSION")]
         version: String,
     },
@@ -54,10 +54,10 @@ pub(super) enum Command {
 /// Names the kernel that `mglru kernel check` looks at.
 #[derive(clap::Args)]
 pub(super) struct Checked {
-    /// A bzImage, or a version that was fetched: 7.1.13, 7.1, newest
+    /// Boot this bzImage, or a version that was fetched: 7.1.13, 7.1, newest
     #[arg(value_name = "IMAGE|VERSION")]
     image: PathBuf,
-    /// Folder of its modules [default: lib/modules beside the image's boot folder]
+    /// Take its modules from this folder [default: lib/modules beside the image's boot folder]
     #[arg(long, value_name = "DIR")]
     modules: Option<PathBuf>,
 }

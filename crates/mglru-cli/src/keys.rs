@@ -22,7 +22,7 @@ struct Section {
 }
 
 impl Section {
-    /// What `mglru help keys` takes for it: `machine.swap`, `published`, `fio`.
+    /// Names it to `mglru help keys`: `machine.swap`, `published`, `fio`.
     fn name(&self) -> &str {
         let quoted = self.title.split(['`', '"']).nth(1).unwrap_or(&self.title);
         let kind = self.kind();

@@ -104,6 +104,9 @@ enum Command {
     Explain(explain::Args),
     /// Run an unmodified program whose file mappings and heap stay within a budget
     Exec(exec::Args),
+    /// Write the trace events of pagers to a file: what `exec --trace-events` starts
+    #[command(hide = true)]
+    TraceWriter(exec::writer::Args),
     /// Show running pagers and their groups: sizes, faults, refaults, pressure, generations
     Top(top::Args),
     /// Steer a running pager: read and write its groups' files, mount them, serve metrics
@@ -119,7 +122,7 @@ enum Command {
     Kernel(kernel::Command),
     /// Print a completion script for a shell
     Completions {
-        /// Shell
+        /// Print the script for this shell
         shell: clap_complete::Shell,
     },
     /// Write the manual's page of every command to a folder
@@ -166,6 +169,7 @@ fn answer(command: Command) -> Answer {
         Command::Advise(args) => advise::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Exec(args) => exec::run(&args),
+        Command::TraceWriter(args) => exec::writer::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Ctl(args) => ctl::run(&args),
         Command::Measure(args) => measure::run(&args),
@@ -193,7 +197,7 @@ fn print(text: &str, status: u8) -> ExitCode {
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    // With stderr gone too there is nobody left to tell.
+    // With stderr gone too nobody is left to read a message.
     let _ = writeln!(std::io::stderr(), "mglru: error: {}", message.replace('\n', " "));
     ExitCode::from(status)
 }
@@ -202,9 +206,9 @@ fn fail(message: &str, status: u8) -> ExitCode {
 fn usage(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told =
+    let lines =
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let line = told.collect::<Vec<_>>().join(" ");
+    let line = lines.collect::<Vec<_>>().join(" ");
     match line.strip_prefix("error: ") {
         Some(rest) => rest.to_string(),
         None => "needs a command; see mglru --help".to_string(),

@@ -21,15 +21,16 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Things to list
+    /// Choose what to list
     #[arg(value_enum, default_value_t = What::Plans)]
     what: What,
-    /// Sections of a plan whose keys are meant (keys), such as machine.swap or fio [default: all]
+    /// List the keys of these sections of a plan (with keys), such as machine.swap or fio
+    /// [default: all]
     sections: Vec<String>,
-    /// Backend whose abilities are meant
+    /// List the abilities of this backend
     #[arg(long, default_value = "sim")]
     backend: String,
-    /// One JSON document instead of a table
+    /// Print one JSON document instead of a table
     #[arg(long)]
     json: bool,
 }

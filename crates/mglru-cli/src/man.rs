@@ -9,7 +9,7 @@ use mglru_error::Error;
 /// Arguments of `mglru man`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Folder to write `mglru.1`, `mglru-run.1`, … to; made if it is not there
+    /// Write `mglru.1`, `mglru-run.1`, … to this folder, which is made if it is not there
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

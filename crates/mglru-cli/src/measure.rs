@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Answer, Format};
-use mglru_error::Error;
+use super::Answer;
+use super::trace::Form;
 use mglru_lab::render;
 use mglru_live::measure::{self, Section, Settings};
 
@@ -24,29 +24,29 @@ const DEFAULT: [Section; 6] =
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Measurements to make [default: all but soak and policy; policy too if there are traces]
+    /// Make these measurements [default: all but soak and policy; policy too if there are traces]
     #[arg(value_enum)]
     sections: Vec<Section>,
-    /// Pairs of runs of each comparison
+    /// Make this many pairs of runs of each comparison
     #[arg(long, value_name = "N", default_value_t = 6,
         value_parser = clap::value_parser!(u16).range(1..=100))]
     pairs: u16,
-    /// Small and short, one pair: shows that it works, not what it gives
+    /// Measure small and short, one pair: this shows that it works, not what it gives
     #[arg(long)]
     quick: bool,
-    /// Where files are made: on a real disk
+    /// Make files in this folder, on a real disk
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     dir: PathBuf,
-    /// A trace for `policy` (repeatable)
+    /// Replay this trace for `policy` (repeatable)
     #[arg(long = "trace", value_name = "FILE")]
     traces: Vec<PathBuf>,
-    /// Minutes of `soak`
+    /// Run `soak` for this many minutes
     #[arg(long, value_name = "N", default_value_t = 20,
         value_parser = clap::value_parser!(u16).range(1..=1440))]
     minutes: u16,
-    /// Form of the result on stdout
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Print the result on stdout in this form
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    format: Form,
 }
 
 impl Args {
@@ -61,9 +61,6 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    if args.format == Format::Html {
-        return Err(Error::Request("--format html: measure gives table or json".into()));
-    }
     let settings = Settings {
         pairs: if args.quick { 1 } else { args.pairs.into() },
         quick: args.quick,
@@ -73,8 +70,8 @@ pub(super) fn run(args: &Args) -> Answer {
     };
     let measured = measure::run(&args.sections(), &settings)?;
     let text = match args.format {
-        Format::Json => render::json(&measured),
-        _ => render::measured(&measured),
+        Form::Json => render::json(&measured),
+        Form::Table => render::measured(&measured),
     };
     Ok((text, u8::from(measured.findings.iter().any(|finding| !finding.met))))
 }

@@ -25,9 +25,9 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder written by `mglru run --profile`
+    /// Read this folder, written by `mglru run --profile`
     dir: PathBuf,
-    /// Another one; its variants stand beside the first folder's
+    /// Read another one too; its variants stand beside the first folder's
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
     /// Show this variant only (repeatable); the first is the measure of the others [default: all]
@@ -36,13 +36,13 @@ pub(super) struct Args {
     /// Count this phase of the workload [default: what the records measure]
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
-    /// Divisor of instructions; a run, where a side has none of them
+    /// Divide instructions by these units; by runs, where a side has none of them
     #[arg(long, value_enum, default_value_t = Per::Page)]
     per: Per,
     /// Show so many functions [default: 30 in a table or picture, else all]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Form of the result
+    /// Print the result in this form
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
 }
@@ -50,13 +50,13 @@ pub(super) struct Args {
 /// Says in which form the answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A table for people.
+    /// Prints a table for people.
     Table,
-    /// One JSON document.
+    /// Prints one JSON document.
     Json,
-    /// Lines of `side;kernel;function count`.
+    /// Prints lines of `side;kernel;function count`.
     Collapsed,
-    /// A picture of bars.
+    /// Draws a picture of bars.
     Svg,
 }
 

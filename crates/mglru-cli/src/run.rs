@@ -46,7 +46,7 @@ pub(super) struct Args {
     asked: Asked,
     #[command(flatten)]
     output: Output,
-    /// End booted runs at a moment and keep what the kernel tells then in files, in place of
+    /// End booted runs at a moment and keep what the kernel reports then in files, in place of
     /// records: after so many accesses of the first process (64000), so long after the work began
     /// (1.5s, 200ms), or after the access in which a trace event of this name first happens
     /// (mm_vmscan_direct_reclaim_begin, mark_victim: an OOM kill). The way there is the same
@@ -86,7 +86,7 @@ pub(super) struct Args {
 /// How to run and where results go.
 #[derive(Clone, clap::Args)]
 pub(super) struct Output {
-    /// Runs at a time [default: one per CPU in the simulated machine, else one]
+    /// Make this many runs at a time [default: one per CPU in the simulated machine, else one]
     #[arg(
         long,
         value_name = "N",
@@ -94,13 +94,13 @@ pub(super) struct Output {
         value_parser = clap::value_parser!(u16).range(1..=1024)
     )]
     jobs: Option<u16>,
-    /// Form of the result on stdout
+    /// Print the result on stdout in this form
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
-    /// Form of the table
+    /// Print the table in this form
     #[arg(long, value_enum, value_name = "SKIN")]
     pub(super) skin: Option<Skin>,
-    /// Folder for records and report [default: mglru-runs/<plan>-<hash>]
+    /// Keep records and report in this folder [default: mglru-runs/<plan>-<hash>]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Says nothing of records that are there: this command has put them there.
@@ -161,7 +161,7 @@ pub(super) fn execute(
 ) -> Answer {
     let [experiment] = experiments else {
         let (text, status) = several(asked, output, experiments)?;
-        return Ok((told(text, output, traced), status));
+        return Ok((with_traces(text, output, traced), status));
     };
     let dir = folder(experiment, output.out.clone());
     std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
@@ -176,7 +176,7 @@ pub(super) fn execute(
             format!("{table}{at}repeat: {}\n", asked.repeat())
         }
     };
-    Ok((told(text, output, traced), report.exit_status()))
+    Ok((with_traces(text, output, traced), report.exit_status()))
 }
 
 /// Has the runs write their trace events; the files.
@@ -188,7 +188,7 @@ fn trace(experiments: &mut [Experiment], events: Option<&Path>) -> Result<Vec<Pa
 }
 
 /// Says under a table where trace events are.
-fn told(text: String, output: &Output, files: &[PathBuf]) -> String {
+fn with_traces(text: String, output: &Output, files: &[PathBuf]) -> String {
     let line = |file: &PathBuf| format!("trace events: {}\n", file.display());
     match output.format {
         Format::Table => files.iter().fold(text, |text, file| text + &line(file)),
@@ -246,7 +246,7 @@ pub(super) fn report(
 pub(super) fn open(experiment: &Experiment, dir: &Path, is_quiet: bool) -> Result<Store, Error> {
     let (store, found) = Store::open(dir, experiment)?;
     if !is_quiet {
-        tell(&found);
+        report_kept(&found);
     }
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
     Ok(store)
@@ -266,7 +266,7 @@ pub(super) fn default_dir(experiment: &Experiment) -> PathBuf {
 }
 
 /// Tells people which earlier runs were kept; this is not part of the result.
-pub(super) fn tell(found: &Found) {
+pub(super) fn report_kept(found: &Found) {
     let facts = [
         (found.kept, "records kept from earlier runs"),
         (found.torn, "torn lines dropped, their runs are repeated"),

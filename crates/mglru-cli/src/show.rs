@@ -31,12 +31,12 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 #[command(after_help = REPORT)]
 pub(super) struct ReportArgs {
-    /// Folder written by `mglru run`
+    /// Read this folder, written by `mglru run`
     dir: PathBuf,
     /// Print the result in this form instead of writing report.html
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Form of the table
+    /// Print the table in this form
     #[arg(long, value_enum, value_name = "SKIN")]
     skin: Option<Skin>,
 }

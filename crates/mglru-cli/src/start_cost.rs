@@ -20,7 +20,7 @@ Wall-clock figures of this host: they differ from run to run.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Numbers of groups
+    /// Measure with these numbers of groups
     #[arg(
         long,
         value_name = "N,N",
@@ -29,18 +29,18 @@ pub(super) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=65_536)
     )]
     groups: Vec<u32>,
-    /// Pages asked for by a call
+    /// Ask for this many pages in each call
     #[arg(long, value_name = "N", default_value_t = 512,
         value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pages: u64,
-    /// Calls measured at each point
+    /// Measure this many calls at each point
     #[arg(long, value_name = "N", default_value_t = 21,
         value_parser = clap::value_parser!(u16).range(1..=10_000))]
     calls: u16,
-    /// Form of the result on stdout
+    /// Print the result on stdout in this form
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// File for the picture, a page of its own
+    /// Write the picture to this file, a page of its own
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
 }

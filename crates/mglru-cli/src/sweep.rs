@@ -31,7 +31,7 @@ Records are the same bytes wherever a run was made and in whatever order they ca
 are kept in the folder; the same command again runs only what is missing. A folder of `mglru run`
 goes on here, and the other way round.";
 
-/// Asks Python for the driver, and tells of its absence as a driver tells of errors.
+/// Asks Python for the driver, and reports its absence as a driver reports errors.
 const DRIVER: &str = "\
 import json, sys
 try:
@@ -47,19 +47,19 @@ sys.exit(ray_driver.main(sys.argv[1:]))
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Name of a plan (see `mglru list plans`) or a TOML file
+    /// Take a plan by name (see `mglru list plans`) or from a TOML file
     #[arg(value_name = "PLAN|FILE.toml", required_unless_present = "task")]
     plan: Option<String>,
-    /// Backend [default: the plan's]; only runs of the model can be made elsewhere
+    /// Choose the backend [default: the plan's]; only runs of the model can be made elsewhere
     #[arg(long, value_name = "BACKEND")]
     backend: Option<String>,
     /// Run these variants only (repeatable, or with commas)
     #[arg(long = "variant", alias = "variants", value_name = "V", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Variant all others are compared with [default: the plan's]
+    /// Compare all others with this variant [default: the plan's]
     #[arg(long, value_name = "V")]
     base: Option<String>,
-    /// Number of seeds [default: the plan's]
+    /// Use this number of seeds [default: the plan's]
     #[arg(
         long,
         value_name = "N",
@@ -67,7 +67,7 @@ pub(super) struct Args {
         value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS)
     )]
     seeds: Option<u64>,
-    /// Scale of workload and limits: 1/64 or 0.015625 [default: the plan's]
+    /// Scale workload and limits by this factor: 1/64 or 0.015625 [default: the plan's]
     #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale::parse)]
     scale: Option<f64>,
     /// Run at each of these values of a key of the plan (repeatable); the last key is fastest
@@ -79,7 +79,7 @@ pub(super) struct Args {
     /// new one of this machine's processors) or an address. Python needs the packages mglru and ray
     #[arg(long, value_name = "auto|ADDRESS", conflicts_with = "jobs")]
     ray: Option<String>,
-    /// Times that Ray starts a run again whose worker was lost
+    /// Set how many times Ray starts a run again whose worker was lost
     #[arg(long, value_name = "N", default_value_t = 3, requires = "ray")]
     retries: u16,
     /// Have a command make the runs: it reads tasks, a line each, and prints their records in any
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let command = args.command();
     if let Some(command) = &command {
         let (mut store, found) = Store::open(&dir, &experiment)?;
-        run::tell(&found);
+        run::report_kept(&found);
         answers::run_all(&experiment, &mut store, command, &Progress::on_terminal())?;
     }
     let mut output = args.output.clone();
@@ -143,13 +143,13 @@ impl Args {
 
     /// The command that makes runs; none: this process.
     fn command(&self) -> Option<Vec<String>> {
-        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
+        let args = |args: &[&str]| args.iter().map(|word| word.to_string()).collect();
         if let Some(address) = &self.ray {
             let retries = self.retries.to_string();
             let driver = ["python3", "-c", DRIVER, "--address", address, "--retries", &retries];
-            return Some(words(&driver));
+            return Some(args(&driver));
         }
-        self.through.as_ref().map(|command| words(&["sh", "-c", command]))
+        self.through.as_ref().map(|command| args(&["sh", "-c", command]))
     }
 }
 
@@ -177,7 +177,7 @@ fn make(file: &Path) -> Answer {
 
 fn tasks(experiment: &Experiment, dir: &Path, file: &Path) -> Answer {
     let (store, found) = Store::open(dir, experiment)?;
-    run::tell(&found);
+    run::report_kept(&found);
     let missing = store.missing(experiment);
     let lines = missing.iter().map(|run| Task::new(experiment, run).map(|task| task.line()));
     let text: String = lines.collect::<Result<_, _>>()?;

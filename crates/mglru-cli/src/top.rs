@@ -7,34 +7,34 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use super::Answer;
-use super::ask::Format;
 use super::terminal;
+use super::trace::Form;
 use mglru_error::Error;
 use mglru_lab::render;
 use mglru_live::steer::sample::Sample;
 use mglru_live::steer::top::{HEAD, Row};
-use mglru_live::steer::{Choice, Running, running, told};
+use mglru_live::steer::{Choice, Running, refused, running};
 
 /// Arguments of `mglru top`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// This group and those below it
+    /// Show this group and those below it
     #[arg(default_value = "/")]
     group: String,
     #[command(flatten)]
     choice: Choice,
-    /// One table, over one interval
+    /// Print one table, over one interval
     #[arg(long)]
     once: bool,
-    /// One table after another, for files and pipes
+    /// Print one table after another, for files and pipes
     #[arg(long, conflicts_with = "once")]
     batch: bool,
-    /// Seconds between looks
+    /// Wait this many seconds between looks
     #[arg(long, value_name = "S", default_value = "2", value_parser = seconds)]
     interval: f64,
-    /// Output form
+    /// Print the result in this form
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: Form,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> Answer {
             wrote.map_err(|error| Error::io("stdout".as_ref(), error))?;
         }
     }
-    let live = !args.once && args.format == Format::Table && terminal::is_there();
+    let live = !args.once && args.format == Form::Table && terminal::is_there();
     watch.look()?;
     if live {
         return live::show(&mut watch);
@@ -97,7 +97,7 @@ impl Watch<'_> {
     fn samples(&self, pager: &Running) -> Result<Vec<Sample>, Error> {
         let read = |group: &str| {
             let mut client = pager.call()?;
-            Sample::read_all(&mut client, group).map_err(|error| told(&pager.socket, &error))
+            Sample::read_all(&mut client, group).map_err(|error| refused(&pager.socket, &error))
         };
         match read(&self.args.group) {
             Err(_) if !self.args.choice.is_named() && running().len() != 1 => Ok(Vec::new()),
@@ -108,8 +108,8 @@ impl Watch<'_> {
     fn text(&mut self) -> Result<String, Error> {
         let rows = self.look()?;
         Ok(match self.args.format {
-            Format::Json => render::json(&rows),
-            _ => table(&rows),
+            Form::Json => render::json(&rows),
+            Form::Table => table(&rows),
         })
     }
 }

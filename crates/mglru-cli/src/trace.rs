@@ -56,7 +56,7 @@ pub(super) enum Command {
     /// Write a compact trace with other page numbers and coarse times, to show to others
     #[command(after_help = write::ANONYMIZE)]
     Anonymize(write::AnonymizeArgs),
-    /// Run a program translated, and write which pages it touches in the compact format
+    /// Run a program and write which pages it touches in the compact format
     #[command(after_help = record::EXAMPLES)]
     Record(record::RecordArgs),
 }
@@ -65,12 +65,12 @@ pub(super) enum Command {
 pub(super) struct MrcArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Also these policies, at the sizes asked for: min as a bound, or a variant such as after
-    /// (comma-separated)
+    /// Replay under these policies also, at the sizes asked for: min as a bound, or a variant such
+    /// as after (comma-separated)
     #[arg(long = "policy", value_name = "P", value_delimiter = ',', value_parser = policy)]
     policies: Vec<Which>,
-    /// Sizes: pages (4096), bytes (64MiB) or a share of the distinct pages (1%)
-    /// [default: 48 from a thousandth of the pages to all of them; for other policies 1%,5%,20%]
+    /// Use these sizes: pages (4096), bytes (64MiB) or a share of the distinct pages (1%) [default:
+    /// 48 from a thousandth of the pages to all of them; for other policies 1%,5%,20%]
     #[arg(long = "size", value_name = "S", value_delimiter = ',')]
     sizes: Vec<Capacity>,
     /// Count this share of the pages in each of eight samples (at most 12.5%), with a 95 %
@@ -83,7 +83,7 @@ pub(super) struct MrcArgs {
     /// Count every page of a request by itself, as a page cache does
     #[arg(long)]
     pages: bool,
-    /// Seed of random replacement
+    /// Set the seed of random replacement
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -98,8 +98,8 @@ pub(super) struct InfoArgs {
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// lru, fifo, clock, sieve, s3fifo, arc, min, min-bypass, random, or a variant such as after,
-    /// which runs in the machine (comma-separated)
+    /// Replay under these policies: lru, fifo, clock, sieve, s3fifo, arc, min, min-bypass, random,
+    /// or a variant such as after, which runs in the machine (comma-separated)
     #[arg(
         long = "policy",
         value_name = "P",
@@ -108,25 +108,26 @@ pub(super) struct ReplayArgs {
         value_parser = policy
     )]
     policies: Vec<Which>,
-    /// Pages (4096), bytes (64MiB) or a share of the distinct pages (1%) (comma-separated)
+    /// Replay at these sizes: pages (4096), bytes (64MiB) or a share of the distinct pages (1%)
+    /// (comma-separated)
     #[arg(long = "size", value_name = "S", value_delimiter = ',', required = true)]
     sizes: Vec<Capacity>,
     /// Count every page of a request by itself, as a page cache does
     #[arg(long)]
     pages: bool,
-    /// Seed of random replacement
+    /// Set the seed of random replacement
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(clap::Args)]
 struct TraceArgs {
-    /// Trace file, plain or compressed; - is standard input
+    /// Read this trace file, plain or compressed; - is standard input
     file: PathBuf,
-    /// Format of the trace [default: told from its name or content]
+    /// Read the trace in this format [default: guessed from its name or content]
     #[arg(long)]
     trace_format: Option<TraceFormat>,
-    /// Form of the result
+    /// Print the result in this form
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
 }

@@ -1,4 +1,4 @@
-//! `mglru run --until`: booted runs that end at a moment, and what the kernel tells there.
+//! `mglru run --until`: booted runs that end at a moment, and what the kernel reports there.
 
 use std::io::Write;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn execute(
     debugger: Option<u16>,
 ) -> Answer {
     if asked.plan == "all" || output.format != Format::Table || output.skin.is_some() {
-        let problem = "one plan's runs end there, and files tell of it, no table";
+        let problem = "one plan's runs end there, and files show it, no table";
         return Err(Error::Request(format!("--until: {problem}")));
     }
     if let Some(port) = debugger {
@@ -60,13 +60,13 @@ pub(super) fn execute(
         return Err(Error::Request(format!("{}: {problem}", experiment.plan.file)));
     }
     let dir = output.out.clone().unwrap_or_else(|| default_dir(&experiment)).join("until");
-    let mut told = String::new();
+    let mut text = String::new();
     for (run, job) in experiment.runs.iter().zip(jobs) {
         let name = format!("{} seed {}", run.variant.name, run.seed);
         let folder = dir.join(&run.id);
         let mut announce = |standing: &Standing| {
             keep(standing.at, &folder).map_err(|e| e.to_string())?;
-            let text = about(&name, standing.at, &folder) + &gdb::told(standing);
+            let text = about(&name, standing.at, &folder) + &gdb::instructions(standing);
             let mut out = std::io::stdout();
             out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| e.to_string())
         };
@@ -78,9 +78,9 @@ pub(super) fn execute(
             return Ok(("the machine is ended\n".to_string(), 0));
         }
         keep(&step, &folder)?;
-        told += &about(&name, &step, &folder);
+        text += &about(&name, &step, &folder);
     }
-    Ok((told, 0))
+    Ok((text, 0))
 }
 
 fn stepping<'a>(experiment: &Experiment, run: &'a RunSpec) -> Result<&'a dyn Stepping, Error> {

@@ -80,7 +80,7 @@ struct Session {
     halt: Option<Halt>,
     /// The run goes to its end as fast as it can, past all conditions.
     skips: bool,
-    /// Which group is shown.
+    /// Names the group that is shown.
     group: usize,
     run: String,
     history: History,

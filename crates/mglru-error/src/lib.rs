@@ -7,7 +7,7 @@ use mglru_workload::trace::TraceError;
 /// Tells why a command stopped. The program prints it as `mglru: error: …` and exits with status 2.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file could not be read or written.
+    /// Reports a file that could not be read or written.
     #[error("{path}: {source}", path = .path.display())]
     Io {
         /// The file or directory.
@@ -15,7 +15,7 @@ pub enum Error {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// A file is not valid TOML.
+    /// Reports a file that is not valid TOML.
     #[error("{file}:{line}:{column}: {problem}")]
     Syntax {
         /// The plan file.
@@ -27,18 +27,18 @@ pub enum Error {
         /// Message of the parser.
         problem: String,
     },
-    /// A key of a plan, or its value, is wrong.
+    /// Reports a wrong key of a plan, or a wrong value.
     #[error("{file}: {at}")]
     Key {
         /// The plan file.
         file: String,
-        /// Which key, and why.
+        /// Names the key, and the reason.
         at: KeyError,
     },
-    /// A request that no file is to blame for: an option, a name, a missing ability.
+    /// Reports a request that no file is to blame for: an option, a name, a missing ability.
     #[error("{0}")]
     Request(String),
-    /// A machine that was booted gave no result: its kernel is to blame, or may be.
+    /// Reports a booted machine that gave no result: its kernel is to blame, or may be.
     #[error("{0}")]
     Machine(String),
 }
@@ -49,7 +49,7 @@ impl Error {
         Self::Io { path: path.to_path_buf(), source }
     }
 
-    /// True when the reader of our output has gone away, which is no error for a filter.
+    /// Tells whether the reader of our output has gone away, which is no error for a filter.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
     }
@@ -64,29 +64,29 @@ impl From<TraceError> for Error {
     }
 }
 
-/// A wrong key or value inside a plan, before the file's name is known.
+/// Describes a wrong key or value inside a plan, before the file's name is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyError {
-    /// Dotted key, such as `workload.theta`.
+    /// Holds the dotted key, such as `workload.theta`.
     pub key: String,
-    /// The offending value as written, when there is one.
+    /// Holds the offending value as written, when there is one.
     pub value: Option<String>,
-    /// Why it is refused, with the allowed range where there is one.
+    /// Says why it is refused, with the allowed range where there is one.
     pub problem: String,
 }
 
 impl KeyError {
-    /// A key whose value is refused.
+    /// Refuses the value of a key.
     pub fn value(key: impl Into<String>, value: impl ToString, problem: impl ToString) -> Self {
         Self { key: key.into(), value: Some(value.to_string()), problem: problem.to_string() }
     }
 
-    /// A key that is itself the problem.
+    /// Refuses a key that is itself the problem.
     pub fn key(key: impl Into<String>, problem: impl ToString) -> Self {
         Self { key: key.into(), value: None, problem: problem.to_string() }
     }
 
-    /// A key nobody knows, with the nearest known ones, or all of them where none is near.
+    /// Refuses an unknown key, with the nearest known ones, or all of them where none is near.
     pub fn unknown<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let last = key.rsplit_once('.').map_or(key, |(_, last)| last);
         let known: Vec<&str> = known.into_iter().collect();
@@ -125,7 +125,19 @@ impl std::fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// ` (did you mean a, b?)` for the known names near `name`; all names when there are few.
+/// Writes what [`did_you_mean`] does; where that is nothing, the command that lists all names.
+pub fn did_you_mean_or_list<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    command: &str,
+) -> String {
+    match did_you_mean(name, known) {
+        near if near.is_empty() => format!("; {command} names all"),
+        near => near,
+    }
+}
+
+/// Writes ` (did you mean a, b?)` for the known names near `name`; all names when there are few.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let mut near: Vec<(f64, &str)> = known

@@ -16,37 +16,38 @@ const YES_OR_NO: &str = "oom_kill";
 /// Compares one figure of a run on the kernel and in the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// The run, without seeds and repetitions.
+    /// Names the run, without seeds and repetitions.
     pub job: String,
-    /// The multi-gen LRU was on.
+    /// Says that the multi-gen LRU was on.
     pub mglru: bool,
-    /// Which figure.
+    /// Names the figure.
     pub what: &'static str,
-    /// Mean over the kernel's runs.
+    /// Holds the mean over the kernel's runs.
     pub kernel: f64,
-    /// Smallest and largest of them.
+    /// Holds the smallest and largest of them.
     pub range: [f64; 2],
-    /// Mean over the model's seeds.
+    /// Holds the mean over the model's seeds.
     pub model: f64,
-    /// The model's answer lies among the kernel's, or as near to them as they lie to each other in
-    /// jobs; for a question of yes or no: is the same.
+    /// Says that the model's answer lies among the kernel's, or as near to them as they lie to each
+    /// other in jobs; for a question of yes or no: is the same.
     pub agrees: bool,
-    /// How far it is off the kernel's mean, as a share.
+    /// Says how far it is off the kernel's mean, as a share.
     pub rel_error: f64,
 }
 
-/// Which way switching the LRU on moves a figure, where the kernel's runs do not overlap.
+/// Says in which direction switching the LRU on moves a figure. Where the kernel's runs on and off
+/// overlap, there is no direction to judge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Moved {
-    /// The run.
+    /// Names the run.
     pub job: String,
-    /// Which figure.
+    /// Names the figure.
     pub what: &'static str,
-    /// On over off: the kernel's means.
+    /// Holds on over off of the kernel's means.
     pub kernel: f64,
-    /// The model's.
+    /// Holds on over off of the model's.
     pub model: f64,
-    /// Both move the same way.
+    /// Says that both move in the same direction.
     pub right: bool,
 }
 

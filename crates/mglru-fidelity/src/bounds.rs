@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::causes::swing;
 use super::replay::on_off;
 use super::report::Release;
 use super::text::{percent, signed};
@@ -50,9 +51,9 @@ pub struct Moved {
     pub job: String,
     /// Names the counter.
     pub counter: &'static str,
-    /// Newer less older, as a share of older: the kernel's.
+    /// Holds newer less older, as a share of older, of the kernel.
     pub kernel: f64,
-    /// The model's.
+    /// Holds the same of the model.
     pub model: f64,
     /// Tells whether the model moves the same way.
     pub right: bool,
@@ -95,7 +96,8 @@ fn bound(release: &Release, mglru: bool, classic: &BTreeMap<Key, f64>) -> Option
 }
 
 /// Leaves only those directions that are larger than the classic LRU's own chance: it is the same
-/// in all versions, and each of them is one more look at it.
+/// in all versions, and each of them is one more look at it. Where the model showed how much a
+/// count depends on when statistics are summed up, chance is at least that.
 pub fn leave_out_chance(releases: &mut [Release]) {
     let spreads = spreads(releases.iter().flat_map(|r| &r.verdicts.runs)).into_iter();
     let classic = spreads.filter(|((_, mglru, _), _)| !mglru);
@@ -103,7 +105,8 @@ pub fn leave_out_chance(releases: &mut [Release]) {
         classic.map(|((job, _, counter), spread)| ((job.to_string(), counter), spread)).collect();
     for release in releases {
         release.verdicts.directions.retain(|d| {
-            classic.get(&(d.job.clone(), d.counter)).is_none_or(|spread| d.kernel.abs() > *spread)
+            let spread = classic.get(&(d.job.clone(), d.counter)).copied().unwrap_or_default();
+            d.kernel.abs() > spread.max(swing(&d.job, d.counter))
         });
     }
 }
@@ -185,7 +188,11 @@ pub fn text(bounds: &[Bound], moved: &[Moved]) -> String {
             percent(MEDIAN),
             percent(p90_abs_rel_error),
             percent(P90),
-            if b.holds { "holds" } else { "does not hold" }
+            match (b.holds, n < LEAST) {
+                (false, _) => "does not hold",
+                (true, true) => "too few to judge",
+                (true, false) => "holds",
+            }
         );
         if !b.unsteady.is_empty() {
             let _ = writeln!(out, "  left out, own runs differ by more: {}", b.unsteady.join(", "));
@@ -235,7 +242,7 @@ mod tests {
     fn bounds_are_of_the_median_and_of_the_90th_percentile() {
         let holds = |rows: &[_]| bounds(&[release("7.2.1", rows)])[0].holds;
         assert!(holds(&rows(20, 1009)) && !holds(&rows(20, 1011)));
-        assert!(holds(&rows(19, 2000)), "too few to tell");
+        assert!(holds(&rows(19, 2000)), "too few to decide");
         let few = |bad: usize| [rows(20 - bad, 1000), rows(bad, 1200)].concat();
         assert!(holds(&few(2)) && !holds(&few(3)));
     }
@@ -278,7 +285,7 @@ mod tests {
             "1 % is no change, a touchy loop is chance, 6.12 is another series"
         );
         assert!(!found[0].right && (found[0].kernel - 0.2).abs() < 1e-9);
-        let told = text(&[], &found);
-        assert!(told.contains("7.1.1 to 7.2.1: the direction is right in 0 of 1\n  wrong: x.a"));
+        let table = text(&[], &found);
+        assert!(table.contains("7.1.1 to 7.2.1: the direction is right in 0 of 1\n  wrong: x.a"));
     }
 }

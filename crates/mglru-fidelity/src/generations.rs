@@ -7,20 +7,20 @@ use super::replay::Measured;
 use mglru_lab::record::Record;
 use mglru_lab::stats;
 
-/// Key of a record's own figures that holds the texts, one a step.
+/// Names the key in a record's custom figures that holds the texts, one a step.
 pub const TEXTS: &str = "lru_gen";
 
 /// Holds the results of a job's steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Windows {
-    /// The job.
+    /// Names the job.
     pub job: String,
-    /// Steps after which the kernel told its generations, over all runs.
+    /// Counts steps after which the kernel reported its generations, over all runs.
     pub steps: usize,
-    /// Steps after which both have the same generations.
+    /// Counts steps after which both have the same generations.
     pub same: usize,
-    /// Share of the kernel's pages that the model has in another generation, or not at all: mean
-    /// over the steps.
+    /// Holds the share of the kernel's pages that the model has in another generation, or not at
+    /// all: the mean over the steps.
     pub displaced: f64,
 }
 
@@ -54,9 +54,9 @@ fn steps(measured: &Measured, record: &Record) -> Vec<Step> {
     let texts = record.custom.get(TEXTS).and_then(|texts| texts.as_array());
     let model: Vec<Vec<Generation>> =
         texts.into_iter().flatten().map(|text| first_node(text.as_str().unwrap_or(""))).collect();
-    let told = measured.runs.iter().flat_map(|run| run.steps.iter().zip(&model));
-    let told = told.filter(|(step, _)| !step.lru_gen.trim().is_empty());
-    told.map(|(step, model)| compared(&first_node(&step.lru_gen), model)).collect()
+    let steps = measured.runs.iter().flat_map(|run| run.steps.iter().zip(&model));
+    let steps = steps.filter(|(step, _)| !step.lru_gen.trim().is_empty());
+    steps.map(|(step, model)| compared(&first_node(&step.lru_gen), model)).collect()
 }
 
 /// A record holds the part of the job's group alone, without its head.

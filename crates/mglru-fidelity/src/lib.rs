@@ -4,7 +4,7 @@
 //! [`texts`] and [`truth`] read what was measured,
 //! [`replay`] runs it in the model as an experiment like any other (resumable, several at a time),
 //! [`counts`] names what is compared, [`verdict`] compares one version, [`report`] puts versions
-//! together, [`bounds`] judges them, [`text`] and [`page`] tell.
+//! together, [`bounds`] judges them, [`text`] and [`page`] print them.
 
 pub mod answers;
 pub mod bounds;

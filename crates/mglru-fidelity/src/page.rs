@@ -60,7 +60,7 @@ fn cells(summary: Option<&Summary>) -> String {
     })
 }
 
-/// What the model must keep to, and whether it does.
+/// Lists the bounds of the model, and whether it keeps to them.
 fn kept(report: &Report) -> String {
     let bounds = bounds::text(&report.bounds, &report.steps);
     format!(

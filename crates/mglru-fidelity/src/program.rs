@@ -3,13 +3,16 @@
 //! page; they are run again as workloads of ours, on the model and on booted kernels, and their
 //! outcomes are compared.
 
+mod figures;
+
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 use toml::{Table, Value};
 
-use super::truth::{Fair, Reclaimed, Run, Whole};
+use self::figures::{fair_figures, mixed_figures};
+use super::truth::Run;
 use mglru_lab::backend::{Outcome, Sections};
 use mglru_lab::limits;
 
@@ -33,18 +36,18 @@ pub type Figures = BTreeMap<&'static str, f64>;
 /// Says how fast requests and accesses were where they were measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// From one request to the next: the interval and what a request took, ms.
+    /// Holds the time from one request to the next: the interval and what a request took, ms.
     pub period_ms: u64,
-    /// Accesses of a group per second; none where the record does not say.
+    /// Holds accesses of a group per second; none where the record does not say.
     pub rate: Option<f64>,
 }
 
 /// Names the kind of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Program {
-    /// Equal groups used at random, and requests for their memory.
+    /// Runs equal groups used at random, and requests for their memory.
     Fair(IndexMap<String, String>),
-    /// One writer: MiB, the group's limit in bytes, the device.
+    /// Runs one writer: MiB, the group's limit in bytes, the device.
     Dd {
         /// MiB written.
         count: u64,
@@ -53,7 +56,7 @@ pub enum Program {
         /// `machine.device`.
         device: Device,
     },
-    /// Readers of a mapped file, and threads that fill and free memory.
+    /// Runs readers of a mapped file, and threads that fill and free memory.
     Mixed(IndexMap<String, String>),
 }
 
@@ -62,9 +65,9 @@ pub enum Program {
 pub enum Device {
     /// Writes take so long, ns.
     Delay(u64),
-    /// Bytes a second.
+    /// Limits the device to so many bytes a second.
     Rate(u64),
-    /// The measuring host's own disk.
+    /// Writes to the measuring host's plain disk.
     Plain,
 }
 
@@ -125,7 +128,7 @@ impl Program {
         })
     }
 
-    /// The same for the model, which does not take a translated guest's time by itself.
+    /// Returns the same for the model, which does not take a translated guest's time by itself.
     ///
     /// # Errors
     /// As above.
@@ -137,7 +140,7 @@ impl Program {
         Ok(sections)
     }
 
-    /// Pace of requests and accesses as it was measured.
+    /// Returns the pace of requests and accesses as it was measured.
     pub fn pace(&self, runs: &[Run]) -> Option<Pace> {
         let Self::Fair(keys) = self else { return None };
         let [requests, groups] = ["rounds", "n"].map(|key| number(keys, key).ok());
@@ -236,11 +239,11 @@ impl Program {
         let kernel = outcome.custom.get("kernel").cloned().unwrap_or_default();
         let repeat =
             outcome.custom.get("repeat").map(|proof| ("repeat".to_string(), proof.clone()));
-        let told = [status, ("kernel".to_string(), kernel), (key.to_string(), whole)];
-        told.into_iter().chain(repeat).collect()
+        let fields = [status, ("kernel".to_string(), kernel), (key.to_string(), whole)];
+        fields.into_iter().chain(repeat).collect()
     }
 
-    /// Why a booted guest cannot repeat it.
+    /// Says why a booted guest cannot repeat it.
     pub fn is_beyond_guests(&self) -> bool {
         matches!(self, Self::Dd { device: Device::Rate(_), .. })
     }
@@ -304,8 +307,8 @@ fn machine(run: &Run, device: &str) -> String {
     )
 }
 
-/// dd wrote to ext4; whoever watched it read `memory.stat` and so summed the statistics up, and the
-/// group's dirty limits go by the last sum.
+/// dd wrote to ext4; the program that watched it read `memory.stat` and so summed the statistics
+/// up, and the group's dirty limits go by the last sum.
 fn writers_machine(run: &Run) -> String {
     let watched_ms = run.cmd.split_whitespace().nth(2).and_then(|ms| ms.parse().ok());
     let statistics = statistics(watched_ms.unwrap_or(super::replay::STAT_FLUSH_MS));
@@ -377,32 +380,6 @@ fn dd(count: u64) -> String {
 
 fn table(text: &str) -> Result<Table, String> {
     text.parse().map_err(|e: toml::de::Error| e.message().to_string())
-}
-
-fn fair_figures(fair: &Fair, asked: f64) -> Figures {
-    let of = |f: fn(&Reclaimed) -> u64| fair.memcgs.iter().map(|m| f(m) as f64).collect::<Vec<_>>();
-    let (stolen, scanned) = (of(|m| m.pgsteal), of(|m| m.pgscan));
-    let sum = |values: &[f64]| values.iter().sum::<f64>();
-    let vm = |name: &str| fair.vm.get(name).copied().unwrap_or(0) as f64;
-    [
-        ("spread of pgsteal", mglru_lab::stats::spread(&stolen).unwrap_or(0.0)),
-        ("stolen per page asked for", (vm("pgsteal_anon") + vm("pgsteal_file")) / asked),
-        ("scanned per page stolen", sum(&scanned) / sum(&stolen).max(1.0)),
-        ("refaults", sum(&of(|m| m.refault_anon + m.refault_file))),
-    ]
-    .into()
-}
-
-/// A run that was cut off made fewer rounds: what a round cost is compared.
-fn mixed_figures(whole: &Whole) -> Figures {
-    let mut figures = Figures::from([("oom_kill", whole.event("oom_kill"))]);
-    if whole.rounds_done > 0 {
-        let refaults =
-            ["workingset_refault_anon", "workingset_refault_file"].map(|n| whole.counter(n));
-        let rounds = whole.rounds_done as f64;
-        figures.insert("refaults a round", refaults.iter().sum::<f64>() / rounds);
-    }
-    figures
 }
 
 #[cfg(test)]

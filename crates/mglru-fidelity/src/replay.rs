@@ -39,13 +39,13 @@ const CLASSIC: &str = "+lru=classic";
 pub struct Measured {
     /// Names the version of the kernel.
     pub version: String,
-    /// `experiment.variant`
+    /// Names the job: `experiment.variant`.
     pub job: String,
-    /// Seed.
+    /// Holds the seed.
     pub seed: u64,
-    /// The multi-gen LRU was on.
+    /// Says that the multi-gen LRU was on.
     pub mglru: bool,
-    /// The repetitions.
+    /// Holds the repetitions.
     pub runs: Vec<Run>,
 }
 
@@ -145,11 +145,11 @@ fn texts(found: &mglru_sim::Outcome) -> Vec<Json> {
 
 /// Holds the jobs that can be replayed, and those that cannot, by reason.
 pub struct Prepared {
-    /// The runs of the model.
+    /// Holds the runs of the model.
     pub experiment: Experiment,
-    /// Measurement that each of them is compared with, in the same order.
+    /// Holds the measurement with which each of them is compared, in the same order.
     pub jobs: Vec<Measured>,
-    /// Measurements left out, each with its reason.
+    /// Lists measurements left out, each with its reason.
     pub left_out: Vec<(Measured, String)>,
 }
 

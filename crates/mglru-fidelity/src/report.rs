@@ -201,14 +201,14 @@ mod tests {
 
     #[test]
     fn each_version_has_a_table_that_names_its_rules() {
-        let told = text::table(&report());
-        let titles: Vec<&str> = told.lines().filter(|line| line.starts_with("Linux ")).collect();
+        let table = text::table(&report());
+        let titles: Vec<&str> = table.lines().filter(|line| line.starts_with("Linux ")).collect();
         let want = [
             "Linux 5.4.1: not in the model",
             "Linux 7.1.13 in the model as k7.1",
             "Linux 7.2.12 in the model as k7.2",
         ];
         assert_eq!(titles, want);
-        assert!(told.contains("no variant of the model has the rules of Linux 5.4.1: x.loop"));
+        assert!(table.contains("no variant of the model has the rules of Linux 5.4.1: x.loop"));
     }
 }

@@ -19,46 +19,47 @@ const MAX_STEP_S: f64 = 1e6;
 /// Holds one measured run. Fields that the model does not need are not read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
-    /// `experiment.variant.on|off.sSEED.rREPETITION`
+    /// Names the run: `experiment.variant.on|off.sSEED.rREPETITION`.
     pub id: String,
-    /// Experiment.
+    /// Names the experiment.
     pub exp: String,
-    /// Variant of the experiment.
+    /// Names the variant of the experiment.
     pub variant: String,
-    /// 1: the multi-gen LRU was on.
+    /// Holds 1 where the multi-gen LRU was on.
     pub mglru: u8,
-    /// Seed of the job.
+    /// Holds the seed of the job.
     pub seed: u64,
     /// Names the kernel's release.
     #[serde(default)]
     pub kernel: String,
-    /// Memory of the machine, MiB.
+    /// Holds the memory of the machine, MiB.
     pub mem_mb: u64,
-    /// zram of the machine, MiB; 0: no swap.
+    /// Holds the size of the machine's zram, MiB; 0: no swap.
     #[serde(default)]
     pub zram_mb: u64,
-    /// The job's text; empty when the run was no job.
+    /// Holds the job's text; empty when the run was no job.
     #[serde(default)]
     pub spec: String,
-    /// Settings made before the job.
+    /// Lists settings made before the job.
     #[serde(default)]
     pub pre: String,
-    /// File system of its files; single pages where the record names none: nothing was read ahead.
+    /// Names the file system of its files. Where the record names none, the kernel read nothing
+    /// ahead and every folio is a single page.
     #[serde(default)]
     pub filesystem: FileSystem,
-    /// Program that ran instead of a job.
+    /// Names the program that ran instead of a job.
     #[serde(default)]
     pub cmd: String,
-    /// Result of each step of the job.
+    /// Holds the result of each step of the job.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Result of requests for groups' memory.
+    /// Holds the result of requests for groups' memory.
     #[serde(default)]
     pub fair: Option<Fair>,
-    /// Result of a program.
+    /// Holds the result of a program.
     #[serde(default)]
     pub run: Option<Whole>,
-    /// Result of readers beside rounds of memory.
+    /// Holds the result of readers beside rounds of memory.
     #[serde(default)]
     pub mixoom: Option<Whole>,
 }
@@ -66,14 +67,14 @@ pub struct Run {
 /// Holds the figures of groups after requests for their memory.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Fair {
-    /// How long all requests took, with the time between them, seconds.
+    /// Holds the time of all requests, with the time between them, seconds.
     pub sec: f64,
-    /// Accesses of all groups meanwhile, where they were counted.
+    /// Counts accesses of all groups meanwhile, where they were counted.
     #[serde(default)]
     pub accesses: Option<u64>,
-    /// By group, as differences.
+    /// Holds differences by group.
     pub memcgs: Vec<Reclaimed>,
-    /// Counters of the machine, as differences: requests to the root take from all.
+    /// Counts events of the machine, as differences: requests to the root take from all.
     #[serde(default)]
     pub vm: IndexMap<String, u64>,
 }
@@ -88,16 +89,16 @@ pub struct Reclaimed {
     pub refault_file: u64,
 }
 
-/// A run that is one step.
+/// Holds a run that is one step.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Whole {
-    /// Rounds that were ended, where there are any.
+    /// Counts rounds that were ended, where there are any.
     #[serde(default)]
     pub rounds_done: u64,
-    /// Counters of the group, as differences.
+    /// Counts events of the group, as differences.
     #[serde(default)]
     pub d: IndexMap<String, u64>,
-    /// `memory.events`, as differences.
+    /// Holds `memory.events`, as differences.
     #[serde(default)]
     pub events: IndexMap<String, u64>,
 }
@@ -117,22 +118,22 @@ impl Whole {
 /// Holds the measurement of one step.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Step {
-    /// Operations; commands have none.
+    /// Counts operations; commands have none.
     #[serde(default)]
     pub ops: u64,
-    /// How long it took.
+    /// Holds the time that it took, seconds.
     #[serde(default)]
     pub sec: f64,
-    /// Counters of the group, as differences.
+    /// Counts events of the group, as differences.
     #[serde(default)]
     pub d: IndexMap<String, u64>,
     /// Holds counters of the machine, as differences.
     #[serde(default)]
     pub vm: IndexMap<String, u64>,
-    /// The administrator's command that it was.
+    /// Holds the administrator's command that it was.
     #[serde(default)]
     pub cmd: Option<String>,
-    /// The group's generations after it, as the kernel prints them.
+    /// Lists the group's generations after it, as the kernel prints them.
     #[serde(default)]
     pub lru_gen: String,
 }
@@ -285,8 +286,8 @@ mod tests {
             |kernel: &str| line().replace("\"exp\"", &format!("\"kernel\":{kernel:?},\"exp\""));
         let runs = load_text(&format!("{}\n{}", on("7.1.13+deb"), on("7.2.12"))).unwrap();
         assert_eq!((runs[0].version(), runs[1].version()), ("7.1.13", "7.2.12"));
-        let told = load_text(&format!("{}\n{}", on("7.1.13+a"), on("7.1.13+b"))).unwrap_err();
-        assert_eq!(told, "t.jsonl:2: id a.b.on.s1.r0: stands at t.jsonl:1 already");
+        let message = load_text(&format!("{}\n{}", on("7.1.13+a"), on("7.1.13+b"))).unwrap_err();
+        assert_eq!(message, "t.jsonl:2: id a.b.on.s1.r0: stands at t.jsonl:1 already");
     }
 
     #[test]

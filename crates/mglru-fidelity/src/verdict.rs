@@ -11,7 +11,8 @@ use super::generations::{self, Windows};
 use super::replay::Measured;
 use mglru_lab::record::Record;
 
-/// Counts below this are told apart no better than this: reclaim isolates 64 pages at a time.
+/// Counts below this differ by less than the measurement resolves: reclaim isolates 64 pages at a
+/// time.
 pub(super) const RESOLUTION: f64 = 64.0;
 /// Share of a count by which switching the LRU must change it for the direction to be judged:
 /// repetitions of one run differ by up to 3 %.
@@ -20,66 +21,66 @@ pub(super) const LEAST_CHANGE: f64 = 0.03;
 /// Compares one counter of one measured run with the model's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// The measured run.
+    /// Names the measured run.
     pub id: String,
     /// Names the version of its kernel.
     pub version: String,
     /// Tells whether the multi-gen LRU was on.
     pub mglru: bool,
-    /// The counter.
+    /// Names the counter.
     pub counter: &'static str,
-    /// Measured.
+    /// Holds the measured value.
     pub kernel: u64,
-    /// Largest less smallest of the job's runs with this LRU, as a share of their mean.
+    /// Holds the largest less smallest of the job's runs with this LRU, as a share of their mean.
     pub kernel_spread: f64,
-    /// The model's.
+    /// Holds the model's value.
     pub model: u64,
-    /// `(model − kernel) / max(kernel, 64)`.
+    /// Holds `(model − kernel) / max(kernel, 64)`.
     pub rel_error: f64,
 }
 
-/// How far a counter is off over all runs.
+/// Says how far a counter is off over all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Median of `|rel_error|`.
+    /// Holds the median of `|rel_error|`.
     pub median_abs_rel_error: f64,
-    /// 90th percentile of `|rel_error|`.
+    /// Holds the 90th percentile of `|rel_error|`.
     pub p90_abs_rel_error: f64,
-    /// Runs compared.
+    /// Counts the runs compared.
     pub n: usize,
 }
 
 /// Holds the effect of switching the LRU on upon a counter of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
-    /// The job.
+    /// Names the job.
     pub job: String,
-    /// The counter.
+    /// Names the counter.
     pub counter: &'static str,
-    /// On less off, as a share of off: the kernel's.
+    /// Holds on less off, as a share of off, of the kernel.
     pub kernel: f64,
-    /// The model's.
+    /// Holds the same of the model.
     pub model: f64,
-    /// The model moves the same way.
+    /// Says that the model moves in the same direction.
     pub right: bool,
 }
 
 /// Holds everything there is to say of one version.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
-    /// Every counter of every run; a counter that is 0 in both is left out.
+    /// Holds every counter of every run; a counter that is 0 in both is left out.
     pub runs: Vec<Compared>,
-    /// By counter, and over those of [`JUDGED`] as `all`.
+    /// Sums up by counter, and over those of [`JUDGED`] as `all`.
     pub summary: BTreeMap<String, Summary>,
-    /// Jobs whose measured change is larger than their spread.
+    /// Lists jobs whose measured change is larger than their spread.
     pub directions: Vec<Direction>,
-    /// Outcomes of runs that are no jobs.
+    /// Lists outcomes of runs that are no jobs.
     pub answers: Vec<Answer>,
-    /// Effect of switching the LRU on them.
+    /// Holds the effect of switching the LRU on.
     pub moved: Vec<Moved>,
-    /// Generations after the steps of each job.
+    /// Compares generations after the steps of each job.
     pub windows: Vec<Windows>,
-    /// Jobs that are not replayed, with the reason.
+    /// Lists jobs that are not replayed, with the reason.
     pub left_out: BTreeMap<String, String>,
 }
 
@@ -106,7 +107,7 @@ impl Verdicts {
         summaries(self.runs.iter().filter(|run| run.mglru == on))
     }
 
-    /// Directions that are wrong.
+    /// Lists directions that are wrong.
     pub fn wrong(&self) -> impl Iterator<Item = &Direction> {
         self.directions.iter().filter(|d| !d.right)
     }

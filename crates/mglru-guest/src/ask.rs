@@ -8,53 +8,53 @@ use serde::{Deserialize, Serialize};
 /// Holds the first line a worker is given.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
-    /// The workload; the worker carries out some of its tasks.
+    /// Holds the workload; the worker carries out some of its tasks.
     pub workload: Workload,
-    /// The worker's tasks and its group.
+    /// Names the worker's tasks and its group.
     pub me: Worker,
     /// Says after which accesses it stops to be looked at.
     pub steps: Option<Steps>,
-    /// Where the run ends early.
+    /// Says where the run ends early.
     pub until: Option<Until>,
 }
 
 /// Lists the messages from a worker to the first process.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// Everything is built; the worker is in its group.
+    /// Reports that everything is built; the worker is in its group.
     Ready,
-    /// A phase begins.
+    /// Reports that a phase begins.
     Mark { task: u32, phase: u32 },
-    /// A task stops after an access of its process to be looked at.
+    /// Stops a task after an access of its process, so that the state can be read.
     Step { task: u32, access: u64 },
-    /// The moment has come at which the run ends, after an access.
+    /// Reports that the moment has come at which the run ends, after an access.
     Stop { task: u32, access: u64 },
-    /// A task stands at a barrier.
+    /// Reports that a task waits at a barrier.
     Barrier { task: u32, id: u32 },
-    /// An administrator's command.
+    /// Asks for an administrator's command.
     Administer { task: u32, command: Administer },
-    /// A task is done.
+    /// Reports that a task is done.
     TaskDone { task: u32 },
-    /// The answer to [`Message::Count`]: operations, reads, writes.
+    /// Answers [`Message::Count`]: operations, reads, writes.
     Counted { ops: u64, reads: u64, writes: u64 },
-    /// The answer to [`Message::Finish`].
+    /// Answers [`Message::Finish`].
     Measured(Measured),
-    /// The worker cannot go on.
+    /// Reports that the worker cannot go on.
     Failed { why: String },
 }
 
 /// Lists the messages from the first process to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Tasks may begin.
+    /// Lets tasks begin.
     Go,
-    /// The request of a task is done.
+    /// Reports that the request of a task is done.
     GoOn { task: u32 },
-    /// The moment at which the run was to end lies behind.
+    /// Says that the moment at which the run was to end has passed.
     PassBy,
-    /// Say how much is done.
+    /// Asks how much is done.
     Count,
-    /// Say what was measured, and end.
+    /// Asks for the measurements, and for the end.
     Finish,
 }
 

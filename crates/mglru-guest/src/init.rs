@@ -1,5 +1,5 @@
-//! The first process: mounts what a Linux needs, does what the order says, tells the host, stops
-//! the machine. Whatever fails is told in one line.
+//! The first process: mounts what a Linux needs, does what the order says, reports to the host,
+//! stops the machine. Whatever fails is reported in one line.
 
 use std::fs;
 

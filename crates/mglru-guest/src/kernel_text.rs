@@ -22,33 +22,33 @@ pub fn stalled_us(text: &str, kind: &str) -> Option<u64> {
 /// Holds the generations of a group from the text of lru_gen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemcgGenerations {
-    /// The number the debug commands take.
+    /// Holds the number that the debug commands take.
     pub id: u64,
-    /// Path below the root.
+    /// Holds the path below the root.
     pub path: String,
-    /// Generations by node.
+    /// Lists generations by node.
     pub nodes: Vec<NodeGenerations>,
 }
 
 /// Holds the generations of a group on a node, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeGenerations {
-    /// The node.
+    /// Numbers the node.
     pub node: u32,
-    /// Its generations.
+    /// Lists its generations.
     pub generations: Vec<Generation>,
 }
 
 /// Holds one generation, a line of lru_gen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generation {
-    /// Sequence number.
+    /// Holds the sequence number.
     pub seq: u64,
-    /// Age, milliseconds.
+    /// Holds the age, ms.
     pub age_ms: u64,
-    /// Anonymous pages.
+    /// Counts anonymous pages.
     pub anon: u64,
-    /// File pages.
+    /// Counts file pages.
     pub file: u64,
 }
 

@@ -18,7 +18,7 @@ impl Link {
         port.map(Self).map_err(|e| format!("{PORT}: {e}"))
     }
 
-    /// Sends a line. A host that is gone cannot be told so.
+    /// Sends a line. A failure is ignored: the host is gone.
     pub fn say(&mut self, report: &Report) {
         let mut line = serde_json::to_vec(report).expect("reports have string keys only");
         line.push(b'\n');

@@ -190,7 +190,7 @@ fn protection(spec: &RegionSpec) -> ProtFlags {
     ProtFlags::READ | ProtFlags::WRITE | exec
 }
 
-/// Counts the cached pages of a file; 0 when it cannot be told.
+/// Counts the cached pages of a file; 0 when the kernel does not say.
 pub fn resident(path: &str) -> u64 {
     let pages = cached_pages(path).unwrap_or_default();
     pages.iter().filter(|cached| **cached).count() as u64

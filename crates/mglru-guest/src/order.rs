@@ -18,25 +18,27 @@ pub fn file_path(file: usize) -> String {
 /// Holds everything that the guest gets from the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Modules to load, in order, as paths in the initramfs, each with its parameters behind it.
+    /// Lists modules to load, in order, as paths in the initramfs, each with its parameters behind
+    /// it.
     pub modules: Vec<String>,
-    /// The file system that files lie on.
+    /// Describes the file system that files lie on.
     pub disk: Option<Disk>,
-    /// Bytes of compressed swap in memory; 0: no such swap.
+    /// Sets the size of compressed swap in memory, bytes; 0: no such swap.
     pub zram_bytes: u64,
-    /// A disk of memory that is swapped to.
+    /// Describes a disk of memory that serves as swap.
     #[serde(default)]
     pub swap_disk: Option<MemoryDisk>,
-    /// Values to write, in order, after disk and swap are there.
+    /// Lists values to write, in order, after disk and swap are there.
     pub settings: Vec<Setting>,
-    /// Writeback is the machine's alone: groups have no dirty limits of their own.
+    /// Says that writeback is limited for the machine alone: groups have no dirty limits.
     #[serde(default)]
     pub shared_writeback: bool,
-    /// Groups to make, parents first.
+    /// Lists groups to make, parents first.
     pub groups: Vec<Group>,
-    /// Files of the workload, made before it starts and not cached then; [`file_path`] by number.
+    /// Lists files of the workload, made before it starts and not cached then; [`file_path`] by
+    /// number.
     pub files: Vec<u64>,
-    /// Distance of samples in time, milliseconds.
+    /// Sets the time between samples, ms.
     pub sample_ms: u64,
     /// Says after which accesses the first process stops to be looked at.
     #[serde(default)]
@@ -44,29 +46,29 @@ pub struct Order {
     /// Says where the run ends early.
     #[serde(default)]
     pub until: Option<Until>,
-    /// Trace events are sent to the host while the work goes on.
+    /// Sends trace events to the host while the work goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace_events: bool,
-    /// Commands of an administrator before the work, in a shell.
+    /// Holds commands of an administrator before the work, for a shell.
     pub prepare: String,
-    /// Work to run.
+    /// Describes the work to run.
     pub work: Work,
 }
 
 /// Lists accesses of the first process after which the work stops and the guest reports its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
-    /// The first stop follows this access.
+    /// Sets the access that precedes the first stop.
     pub from: u64,
-    /// No stop follows a later access.
+    /// Sets the access after which no stop follows.
     pub to: u64,
     /// Stops are so many accesses apart.
     pub every: u64,
-    /// The distance doubles after each so many stops; 0: never.
+    /// Sets the number of stops after which the distance doubles; 0: never.
     pub doubled_after: u64,
-    /// Pages of files are reported one by one, and trace events from the first stop on.
+    /// Reports pages of files one by one, and trace events from the first stop on.
     pub closely: bool,
-    /// Pages of files are reported one by one at every stop.
+    /// Reports pages of files one by one at every stop.
     #[serde(default)]
     pub pages: bool,
 }
@@ -89,30 +91,30 @@ impl Steps {
     }
 }
 
-/// Names the moment at which a run ends before its work is over, and everything is told.
+/// Names the moment at which a run ends before its work is over, and everything is reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
-    /// After so many accesses of the first process.
+    /// Ends after so many accesses of the first process.
     Accesses(u64),
-    /// So long after the work began, microseconds.
+    /// Ends so long after the work began, µs.
     TimeUs(u64),
-    /// After the access in which the kernel first traces an event of this name.
+    /// Ends after the access in which the kernel first traces an event of this name.
     Event(String),
 }
 
 /// Describes a block device with a file system on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Disk {
-    /// The device, such as `/dev/vda`.
+    /// Names the device, such as `/dev/vda`.
     pub device: String,
-    /// Longest readahead, KiB.
+    /// Bounds readahead, KiB.
     pub read_ahead_kb: u32,
-    /// Milliseconds that dm-delay holds reads and writes back.
+    /// Holds the time for which dm-delay holds reads and writes back, ms.
     pub delay_ms: Option<(u64, u64)>,
-    /// How the guest makes it; none: the host gives it, with its file system.
+    /// Says how the guest makes the disk; none: the host gives it, with its file system.
     #[serde(default)]
     pub made: Option<MemoryDisk>,
-    /// Its file system.
+    /// Names its file system.
     #[serde(default)]
     pub file_system: FileSystem,
 }
@@ -149,100 +151,100 @@ impl FileSystem {
 /// Describes a disk in the guest's memory, so that no device of the host decides when it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryDisk {
-    /// Its size, whole MiB.
+    /// Sets its size, whole MiB.
     pub bytes: u64,
-    /// When it answers; none: at once, on the processor that asks.
+    /// Says when it answers; none: at once, on the processor that asks.
     pub queue: Option<Queue>,
 }
 
 /// Describes a queue of requests that are served at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
-    /// Time until a request is answered, nanoseconds.
+    /// Sets the time until a request is answered, ns.
     pub latency_ns: u64,
-    /// Requests served at the same time.
+    /// Counts the requests served at the same time.
     pub depth: u32,
 }
 
 /// Holds a value for a file of procfs, sysfs, debugfs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// The file.
+    /// Names the file.
     pub path: String,
-    /// Value to write.
+    /// Holds the value to write.
     pub value: String,
-    /// A kernel without the file cannot do what is asked.
+    /// Says that a kernel without the file cannot do what is asked.
     pub needed: bool,
 }
 
 /// Describes a memory cgroup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// Path below the root, such as `/job`.
+    /// Holds the path below the root, such as `/job`.
     pub path: String,
-    /// Files of the group with their values, such as `memory.max`.
+    /// Lists files of the group with their values, such as `memory.max`.
     pub limits: Vec<(String, String)>,
 }
 
 /// Chooses the work once everything is set up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Work {
-    /// Nothing: the machine boots and stops.
+    /// Does nothing: the machine boots and stops.
     #[default]
     Nothing,
-    /// Texts and folders of the kernel are looked for, with whatever modules can be loaded.
+    /// Searches the kernel for texts and folders, with whatever modules can be loaded.
     Probe(Vec<String>),
-    /// A workload, carried out operation by operation.
+    /// Runs a workload, operation by operation.
     Workload(Workload),
-    /// A program of the host's.
+    /// Runs a program of the host.
     Program(Program),
 }
 
 /// Describes a workload, as data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// As a plan's `[workload]`, files of traces as paths in the initramfs.
+    /// Holds a plan's `[workload]`, files of traces as paths in the initramfs.
     pub spec: serde_json::Value,
-    /// Seed of the run.
+    /// Holds the seed of the run.
     pub seed: u64,
-    /// Scale of the workload.
+    /// Holds the scale of the workload.
     pub scale: f64,
-    /// Processor every task is pinned to.
+    /// Names the processor to which every task is pinned.
     pub pin: Option<usize>,
-    /// The TLB is flushed every so many operations; 0: never.
+    /// Sets after how many operations the TLB is flushed; 0: never.
     pub tlb_flush_every: u64,
-    /// The barrier set of each task: tasks of one set wait for each other at barriers.
+    /// Names the barrier set of each task: tasks of one set wait for each other at barriers.
     #[serde(rename = "crews")]
     pub barrier_sets: Vec<Option<u32>>,
-    /// Processes the tasks run in.
+    /// Lists the processes in which the tasks run.
     pub workers: Vec<Worker>,
 }
 
 /// Describes a process: an address space in a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worker {
-    /// Its group; empty: the root.
+    /// Names its group; empty: the root.
     pub group: String,
-    /// Its tasks.
+    /// Lists its tasks.
     pub tasks: Vec<Task>,
 }
 
 /// Describes a thread of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its number in the workload.
+    /// Numbers the task in the workload.
     pub id: u32,
-    /// The run does not wait for it.
+    /// Says that the run does not wait for it.
     pub background: bool,
 }
 
 /// Describes a program that runs in a group until it ends by itself or its time is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// A text for the shell.
+    /// Holds a text for the shell.
     pub script: String,
-    /// Its group; empty: the root.
+    /// Names its group; empty: the root.
     pub group: String,
-    /// Killed after this time, milliseconds.
+    /// Sets the time after which it is killed, ms.
     pub at_most_ms: u64,
 }

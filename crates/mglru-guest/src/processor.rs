@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Time is spent in pieces no shorter than this: a clock cannot tell shorter ones.
+/// Time is spent in pieces no shorter than this: a clock cannot measure shorter ones.
 const SPIN: Duration = Duration::from_micros(20);
 
 /// Holds processor time asked for and not yet spent.

@@ -57,7 +57,7 @@ pub fn load(module: &str) -> Result<(), String> {
     }
 }
 
-/// Runs a text in the shell; what fails is told with its last line.
+/// Runs a text in the shell; a failure is reported with its last line.
 pub fn shell(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Everything the kernel tells about its memory at one time.
+//! Reads everything that the kernel reports about its memory at one time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use mglru_guest::report::{Done, GroupState, Pressure, Sample, Snapshot};
 use crate::memory;
 use crate::setup::group_dir;
 
-/// Names the file where the generations are told, and debug commands taken.
+/// Names the file where the kernel lists the generations and takes debug commands.
 pub const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
 
 /// Reads the kernel's files of counters.

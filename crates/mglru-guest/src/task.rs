@@ -26,7 +26,7 @@ const WRITTEN: u8 = 0x5a;
 /// Pages whose protection changes to flush the TLB.
 const SCRATCH_PAGES: u32 = 64;
 
-/// Open files, mapped regions and names of groups.
+/// Holds open files, mapped regions and names of groups.
 pub struct Places {
     files: Vec<File>,
     regions: Vec<Region>,

@@ -29,12 +29,12 @@ impl Watch {
         Ok(Self { until, recording, ..Self::default() })
     }
 
-    /// Time counts from here.
+    /// Starts the count of time.
     pub fn begin(&self) {
         self.began.get_or_init(Instant::now);
     }
 
-    /// From here on the moment is none any more.
+    /// Forgets the moment: the run goes on.
     pub fn pass_by(&self) {
         self.is_past.store(true, Ordering::Relaxed);
     }

@@ -37,7 +37,8 @@ pub struct Shared {
     out: Mutex<Stdout>,
 }
 
-/// Nothing here is left half-done when a thread panics, and a panic ends the process anyway.
+/// Locks a mutex, poisoned or not: nothing here is left half-done when a thread panics, and a panic
+/// ends the process anyway.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,17 +24,17 @@ use crate::record::Record;
 use crate::variant::Variant;
 use mglru_error::KeyError;
 
-/// How a patch is set against its absence.
+/// Says how a patch is set against its absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One more after the other, from the first variant to the second
+    /// Adds one more after the other, from the first variant to the second
     Cumulative,
-    /// The first variant and what a patch needs, without and with it
+    /// Runs the first variant and what a patch needs, without and with it
     OneIn,
-    /// The second variant without a patch and what needs it
+    /// Runs the second variant without a patch and what needs it
     LeaveOneOut,
-    /// Versions 2, 4, 5 and 7 of the series side by side
+    /// Sets versions 2, 4, 5 and 7 of the series side by side
     Versions,
 }
 
@@ -49,28 +49,29 @@ impl Mode {
     }
 }
 
-/// Versions of the series and the variants that stand for them; the last is the base.
+/// Names versions of the series and the variants that stand for them; the last is the base.
 pub const VERSIONS: [(&str, &str); 4] = [("v2", "v2"), ("v4", "v4"), ("v5", "v5"), ("v7", "after")];
 
 /// Describes two variants that differ by one patch, and by the patches that go along with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    /// The patch.
+    /// Names the patch.
     pub patch: String,
-    /// How the two come about.
+    /// Names the way in which the two come about.
     pub mode: Mode,
-    /// Name of the variant without the patch.
+    /// Names the variant without the patch.
     pub without: String,
-    /// Name of the variant with it.
+    /// Names the variant with it.
     pub with: String,
-    /// Patches that go along with it: it cannot be left out alone.
+    /// Names the patches that go along with it: it cannot be left out alone.
     pub along: Vec<String>,
 }
 
 /// Lists the pairs to compare.
 ///
 /// # Errors
-/// When a variant is unknown, when no patch tells the two apart, or when `to` lacks one of `from`.
+/// When a variant is unknown, when the two do not differ in a patch, or when `to` lacks one of
+/// `from`.
 pub fn arms(modes: &[Mode], from: &str, to: &str) -> Result<Vec<Arm>, KeyError> {
     let patches = added(from, to)?;
     let all = modes.iter().flat_map(|&mode| patches.iter().map(move |patch| (mode, patch)));
@@ -132,7 +133,7 @@ fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
     }
     let added: Vec<String> = differ().map(|(name, _)| name.to_string()).collect();
     match added.is_empty() {
-        true => Err(KeyError::value("--to", to, format!("no patch tells it from {from}"))),
+        true => Err(KeyError::value("--to", to, format!("no patch distinguishes it from {from}"))),
         false => Ok(added),
     }
 }
@@ -140,65 +141,65 @@ fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
 /// Holds the findings of an ablation, in the shape of its JSON output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ablation {
-    /// Plan name.
+    /// Names the plan.
     pub plan: String,
-    /// Variant without the patches.
+    /// Names the variant without the patches.
     pub from: String,
-    /// Variant with them.
+    /// Names the variant with them.
     pub to: String,
-    /// One row per prediction and sweep point.
+    /// Holds one row per prediction and sweep point.
     pub predictions: Vec<Row>,
-    /// The plan's figures under each version of the series.
+    /// Holds the plan's figures under each version of the series.
     pub versions: Vec<VersionRow>,
 }
 
-/// One prediction and what was found.
+/// Holds one prediction and what was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The patch.
+    /// Names the patch.
     pub patch: String,
-    /// Patches that it needs.
+    /// Names the patches that it needs.
     pub needs: Vec<&'static str>,
-    /// The figure it is said to move.
+    /// Names the figure that it is said to move.
     pub metric: &'static str,
-    /// Whereto.
+    /// Holds the predicted direction.
     pub expected: Expected,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Result of each comparison.
+    /// Holds the result of each comparison.
     pub cells: Vec<Cell>,
-    /// Joint result; a comparison that other patches went along with does not count.
+    /// Holds the joint result; a comparison that other patches went along with does not count.
     pub finding: Finding,
 }
 
 /// Holds the result of a prediction in one comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// How the patch was set against its absence.
+    /// Names the way in which the patch was set against its absence.
     pub mode: Mode,
-    /// Patches that went along with it.
+    /// Names the patches that went along with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<String>,
-    /// The figure on both sides, where it is one figure.
+    /// Holds the figure on both sides, where it is one figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// Where nothing should change: the first counter that did.
+    /// Names the first counter that moved where nothing should change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<String>,
-    /// Result of the comparison.
+    /// Holds the result of the comparison.
     pub finding: Finding,
 }
 
 /// Holds a figure under each version of the series.
 #[derive(Clone, Debug, Serialize)]
 pub struct VersionRow {
-    /// The figure.
+    /// Names the figure.
     pub metric: String,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Per version: its name, and the figure beside that of version 7.
+    /// Holds per version its name, and the figure beside that of version 7.
     pub versions: Vec<(&'static str, Option<Effect>)>,
 }
 

@@ -41,9 +41,9 @@ pub struct Advice {
 /// Says what counts as little pressure, and as cold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Share of time that tasks may wait for memory, percent.
+    /// Bounds the share of time that tasks may wait for memory, percent.
     pub pressure_percent: f64,
-    /// Pages that were not used for so long are cold, milliseconds.
+    /// Sets the time after which unused pages are cold, ms.
     pub cold_ms: f64,
 }
 

@@ -46,7 +46,7 @@ impl Answers {
     /// # Errors
     /// The line is no record, is one of another sweep, or is `{"error": "…"}`.
     pub fn take(&mut self, line: &str, store: &mut Store) -> Result<bool, Error> {
-        if let Some(problem) = told(line) {
+        if let Some(problem) = failure(line) {
             return Err(Error::Request(problem));
         }
         let record = Record::parse(line).map_err(|e| Error::Request(format!("no record: {e}")))?;
@@ -69,7 +69,7 @@ impl Answers {
 }
 
 /// Reads why somebody could not carry out a task.
-fn told(line: &str) -> Option<String> {
+fn failure(line: &str) -> Option<String> {
     let json: Json = line.contains("\"error\"").then(|| serde_json::from_str(line).ok())??;
     Some(json.as_object().filter(|object| object.len() == 1)?.get("error")?.as_str()?.to_string())
 }
@@ -78,7 +78,7 @@ fn told(line: &str) -> Option<String> {
 /// It is started again for what it gave no answer to, while it answers at all.
 ///
 /// # Errors
-/// What it said, or what it left out; records that came stay.
+/// The command failed, or left runs out; records that came stay.
 pub fn run_all(
     experiment: &Experiment,
     store: &mut Store,

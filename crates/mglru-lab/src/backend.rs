@@ -31,21 +31,21 @@ use mglru_error::{Error, KeyError};
 /// Holds the sections of a plan at one point of its sweep: every value is a single one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sections {
-    /// `[machine]`, keys as the backend defines them.
+    /// Holds `[machine]`, keys as the backend defines them.
     pub machine: Table,
-    /// `[groups."/name"]`, in plan order, already scaled.
+    /// Holds `[groups."/name"]`, in plan order, already scaled.
     pub groups: IndexMap<String, GroupSpec>,
-    /// `[workload]`.
+    /// Holds `[workload]`.
     pub workload: Table,
-    /// `[reclaim]`: keys of the core for all variants.
+    /// Holds `[reclaim]`: keys of the core for all variants.
     pub reclaim: Table,
-    /// `[kernel]`: the booted machine, which only the kernel backend knows.
+    /// Holds `[kernel]`: the booted machine, which only the kernel backend knows.
     pub kernel: Table,
-    /// The plan's scale, which the backend applies to machine and workload.
+    /// Holds the plan's scale, which the backend applies to machine and workload.
     pub scale: f64,
 }
 
-/// Something that can run plans.
+/// Runs plans.
 pub trait Backend: Sync {
     /// Name in records and on the command line.
     fn name(&self) -> &'static str;
@@ -79,7 +79,7 @@ pub trait Backend: Sync {
         Fit::AsIs
     }
 
-    /// Runs to make at a time unless told otherwise: one per CPU where time is virtual, one where
+    /// Runs to make at a time by default: one per CPU where time is virtual, one where
     /// runs would take each other's time.
     fn default_jobs(&self) -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
@@ -123,13 +123,13 @@ pub trait Job: Send + Sync {
         false
     }
 
-    /// Runs, and tells the life of a page; `run` names the run.
+    /// Runs, and reports the life of a page; `run` names the run.
     ///
     /// # Errors
     /// When there is no such page, or the backend does not see single pages.
     fn explain(&self, seed: u64, run: String, page: &str) -> Result<Life, String> {
         let _ = (seed, run, page);
-        Err("only the model tells the life of a page (--backend sim)".to_string())
+        Err("only the model knows the life of a page (--backend sim)".to_string())
     }
 
     /// Tells whether [`Job::run_watched`] can be asked for.
@@ -174,7 +174,7 @@ pub trait Job: Send + Sync {
     }
 }
 
-/// A run that can be stopped after any access, to look at the machine.
+/// Describes a run that can be stopped after any access, to read the machine's state.
 pub trait Stepping: Send + Sync {
     /// Runs to the end and returns what was seen at each stop, in order. What the guest's kernel
     /// says goes to the file `console`.
@@ -196,7 +196,7 @@ pub trait Stepping: Send + Sync {
         debugger: Option<(u16, Announce)>,
     ) -> Result<Step, String>;
 
-    /// Names fields of `mglru diverge` that it cannot tell.
+    /// Names fields of `mglru diverge` that it cannot report.
     fn lacks(&self) -> &'static [&'static str] {
         &[]
     }
@@ -207,38 +207,38 @@ pub trait Stepping: Send + Sync {
     }
 }
 
-/// Told once a machine stands still for a debugger.
+/// Announces a machine that stands still for a debugger.
 pub type Announce<'a> = &'a mut dyn FnMut(&Standing) -> Result<(), String>;
 
-/// A machine that stands still and waits for a debugger.
+/// Describes a machine that stands still and waits for a debugger.
 pub struct Standing<'a> {
-    /// State seen at its moment.
+    /// Holds the state at its moment.
     pub at: &'a Step,
-    /// Where the debugger finds it.
+    /// Holds the address where the debugger finds it.
     pub address: SocketAddr,
-    /// Its kernel's release.
+    /// Holds its kernel's release.
     pub kernel: &'a str,
-    /// Where the kernel's code begins; 0: it does not tell.
+    /// Holds the address where the kernel's code begins; 0: unknown.
     pub text: u64,
 }
 
-/// Told the share of a run that is done, 0 to 1.
+/// Receives the share of a run that is done, 0 to 1.
 pub type Progress<'a> = &'a (dyn Fn(f64) + Sync);
 
 /// Holds the measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Operations, rates, latency, virtual time.
+    /// Holds operations, rates, latency and virtual time.
     pub metrics: Metrics,
-    /// Kernel counters the backend knows; one it cannot know is absent.
+    /// Holds kernel counters that the backend knows; one that it cannot know is absent.
     pub counters: IndexMap<String, u64>,
-    /// Per group: its `memory.stat`.
+    /// Holds per group its `memory.stat`.
     pub groups: IndexMap<String, Group>,
-    /// The workload's own figures.
+    /// Holds figures that only this workload has.
     pub custom: IndexMap<String, Json>,
 }
 
-/// Names `--backend` takes, with what each needs.
+/// Lists names that `--backend` takes, with what each needs.
 pub const NAMES: [&str; 3] = ["sim", "pager", "kernel"];
 
 /// Returns the backend of that name.

@@ -16,19 +16,19 @@ use indexmap::IndexMap;
 use mglru_error::Error;
 
 pub use host::{Host, Taken, take};
-pub use side::{Side, compare, is_capture};
+pub use side::{Side, compare, is_capture, remark};
 
 /// Holds the counters of one moment, by name: `pgscan_direct`, `memory.stat.anon`,
 /// `pressure.memory.some.total` (µs), `lru_gen./job.anon.youngest` (pages).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// When it was read, seconds; absent where the text does not say.
+    /// Holds the time of the sample, seconds; absent where the text does not say.
     pub at_s: Option<f64>,
-    /// In the order of the text.
+    /// Holds the values in the order of the text.
     pub values: IndexMap<String, f64>,
 }
 
-/// Samples in the order they were read; one at least.
+/// Holds samples in the order they were read; one at least.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     samples: Vec<Sample>,
@@ -69,6 +69,12 @@ impl Capture {
         };
         let names = first.values.keys().map(|name| Some((name.clone(), figure(name)?)));
         self.seconds().into_iter().chain(names.flatten()).collect()
+    }
+
+    /// Tells whether it is one reading with counters, which are totals since boot then.
+    pub fn is_one_reading(&self) -> bool {
+        let has_counters = || self.last().values.keys().any(|name| !kinds::is_gauge(name));
+        self.samples.len() == 1 && has_counters()
     }
 
     /// Returns the last sample.
@@ -116,17 +122,17 @@ mod tests {
     fn a_line_that_is_no_counter_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.vmstat");
-        let told = |bytes: &[u8]| {
+        let message = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            let told = Capture::load(&path).unwrap_err().to_string();
-            told.replace(&path.display().to_string(), "F")
+            let error = Capture::load(&path).unwrap_err().to_string();
+            error.replace(&path.display().to_string(), "F")
         };
-        assert_eq!(told(b"pgscan 1\nhello\n"), "F:2: `hello` is no counter");
-        assert_eq!(told(b"pgscan 1\n\xff\xfe\n"), "F:2: is not text");
-        assert_eq!(told(b"\n# nothing\n"), "F: holds no counter");
-        assert_eq!(told(b""), "F: holds no counter");
+        assert_eq!(message(b"pgscan 1\nhello\n"), "F:2: `hello` is no counter");
+        assert_eq!(message(b"pgscan 1\n\xff\xfe\n"), "F:2: is not text");
+        assert_eq!(message(b"\n# nothing\n"), "F: holds no counter");
+        assert_eq!(message(b""), "F: holds no counter");
         assert_eq!(
-            told(b"pgscan 99999999999999999999999\n"),
+            message(b"pgscan 99999999999999999999999\n"),
             "F:1: `pgscan`: the value is too large"
         );
     }

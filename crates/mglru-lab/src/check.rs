@@ -1,7 +1,7 @@
 //! Bounds of a plan judged on the runs of one kernel: what `mglru check` says.
 
 mod generations;
-mod mistakes;
+pub(crate) mod mistakes;
 mod text;
 
 use std::borrow::Cow;
@@ -20,26 +20,26 @@ use mglru_error::{Error, KeyError, did_you_mean};
 /// Tells how a bound came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// It holds on every run.
+    /// Says that the bound holds on every run.
     Holds,
-    /// It does not on at least one.
+    /// Says that the bound does not hold on at least one run.
     Broken,
-    /// A run has not got the figure.
+    /// Says that a run does not have the figure.
     Unknown,
 }
 
-/// A bound, judged on the runs of a variant.
+/// Holds a bound, judged on the runs of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The bound's name.
+    /// Names the bound.
     pub name: String,
-    /// Variant.
+    /// Names the variant.
     pub variant: String,
-    /// Condition that must hold.
+    /// Holds the condition that must hold.
     pub wanted: String,
-    /// How it came out.
+    /// Holds the judgement.
     pub judged: Judged,
-    /// Finding: figures, or why there is none.
+    /// Holds the finding: figures, or why there is none.
     pub found: String,
 }
 
@@ -115,7 +115,7 @@ fn one(bound: &Bound, variant: &str, runs: &[&Record], stored: &Stored) -> Verdi
     Verdict {
         name: bound.title(),
         variant: variant.to_string(),
-        wanted: bound.words(),
+        wanted: bound.condition(),
         judged,
         found: match (judged, unknown) {
             (Judged::Unknown, Some(why)) => why.clone(),

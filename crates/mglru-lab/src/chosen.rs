@@ -11,7 +11,7 @@ use mglru_error::Error;
 /// Said of a plan's variants when `--kernel NAME=IMAGE` names what runs.
 const NAMED: &str = "the kernels named by --kernel run";
 
-/// The selection as it is on the backend by whose names variants go.
+/// Holds the selection as it is on the backend by whose names variants go.
 pub struct Chosen<'a> {
     plan: &'a Plan,
     selection: Selection,

@@ -13,31 +13,32 @@ use crate::stats::{self, DIRECTION, EQUIVALENCE, Independent, Paired};
 /// Compares one metric of one variant with the base at one sweep point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Metric name.
+    /// Names the metric.
     pub metric: String,
-    /// Variant compared with.
+    /// Names the variant compared with.
     pub base: String,
-    /// Variant under test.
+    /// Names the variant under test.
     pub variant: String,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Mean of the base over the paired seeds.
+    /// Holds the mean of the base over the paired seeds.
     pub base_mean: f64,
-    /// Mean of the variant over the paired seeds.
+    /// Holds the mean of the variant over the paired seeds.
     pub mean: f64,
-    /// Geometric mean of variant/base; null when a value is not positive.
+    /// Holds the geometric mean of variant/base; null when a value is not positive.
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio; null for one pair.
+    /// Holds the 95 % interval of the ratio; null for one pair.
     pub ci95: Option<[f64; 2]>,
-    /// Pairs.
+    /// Counts the pairs.
     pub n: usize,
-    /// Verdict of the plan's expectation, or `neutral` by equivalence test, or `not-judged`.
+    /// Holds the verdict of the plan's expectation, or `neutral` by equivalence test, or
+    /// `not-judged`.
     pub verdict: Verdict,
-    /// 90 % interval, for equivalence tests.
+    /// Holds the 90 % interval, for equivalence tests.
     #[serde(skip)]
     pub ci90: Option<[f64; 2]>,
-    /// Figure of each run of the base and of the variant.
+    /// Holds the figure of each run of the base and of the variant.
     #[serde(skip)]
     pub runs: [Vec<f64>; 2],
 }
@@ -90,7 +91,7 @@ impl Comparison {
     }
 }
 
-/// Records of an experiment by variant and sweep point, in the order they were run.
+/// Holds records of an experiment by variant and sweep point, in the order they were run.
 pub struct Table<'a> {
     points: Vec<String>,
     variants: Vec<String>,
@@ -116,7 +117,7 @@ impl<'a> Table<'a> {
         &self.points
     }
 
-    /// Variants that have records.
+    /// Lists variants that have records.
     pub fn variants(&self) -> &[String] {
         &self.variants
     }
@@ -127,7 +128,7 @@ impl<'a> Table<'a> {
         self.cells.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// A metric of `variant` against `base` at a point, where both have it.
+    /// Compares a metric of `variant` with `base` at a point, where both have it.
     pub fn compare(
         &self,
         metric: &str,
@@ -154,7 +155,7 @@ pub fn all(plan: &Plan, table: &Table) -> Vec<Comparison> {
     comparisons
 }
 
-/// Metrics any record has, when no plan names some: rates first, then counters.
+/// Lists the metrics any record has, when no plan names some: rates first, then counters.
 pub fn every_metric(records: &[Record]) -> Vec<String> {
     let mut names: Vec<String> =
         ["ops_per_s", "latency_us.mean", "latency_us.p99", "virtual_s"].map(String::from).to_vec();

@@ -1,7 +1,7 @@
 //! `mglru diverge`: finds the first access after which two booted kernels, or a kernel and the
 //! model, are not in the same state, under the same load.
 //!
-//! Both kernels stop after the same accesses and tell their state. The first pass looks at some
+//! Both kernels stop after the same accesses and report their state. The first pass looks at some
 //! hundred stops over the whole run; each further pass looks at the window between the last equal
 //! and the first unequal stop, until the window is one access. Runs repeat to the byte, so that
 //! each pass meets the same run; the stops themselves take a little virtual time.

@@ -10,9 +10,9 @@ use mglru_error::KeyError;
 /// Holds one `--set KEY=VALUE`. The value is TOML where it parses as such, else a plain string.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Dotted key.
+    /// Holds the dotted key.
     pub key: String,
-    /// New value.
+    /// Holds the new value.
     pub value: Value,
 }
 
@@ -56,7 +56,7 @@ pub fn set(table: &mut Table, assignment: &Assignment) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// The value at a dotted key whose last part may itself contain dots.
+/// Returns the value at a dotted key whose last part may itself contain dots.
 pub fn get_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
     if table.contains_key(key) {
         return table.get_mut(key);
@@ -77,7 +77,7 @@ fn has(table: &Table, key: &str) -> bool {
         })
 }
 
-/// All scalar and list leaves with their dotted keys, in table order.
+/// Lists all scalar and list leaves with their dotted keys, in table order.
 pub fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut out = Vec::new();
     for (key, value) in table {

@@ -7,37 +7,37 @@ use serde::Serialize;
 /// Lists the events of one page in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Life {
-    /// Variant and seed.
+    /// Names variant and seed.
     pub run: String,
-    /// The page, as it was asked for.
+    /// Names the page, as it was asked for.
     pub page: String,
-    /// What happened to it, in order.
+    /// Lists the events of the page, in order.
     pub moments: Vec<Line>,
-    /// The rest is left out: there were too many.
+    /// Says that the rest is left out: there were too many.
     pub is_cut: bool,
 }
 
 /// Describes one event of the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// When, ns of virtual time.
+    /// Holds the time, ns of virtual time.
     pub at_ns: u64,
-    /// Whose doing.
+    /// Names the process that caused the event.
     pub by: String,
-    /// What happened, a word.
+    /// Names the event in a word.
     pub event: &'static str,
-    /// The same in a sentence.
+    /// Describes the event in a sentence.
     pub text: String,
-    /// The group that it is charged to, where it came.
+    /// Names the group that the page is charged to, where it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Its generation and the youngest one, where it is in one.
+    /// Holds the page's generation and the youngest one, where it is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<[u64; 2]>,
-    /// Its tier, where that may have changed.
+    /// Holds the page's tier, where that may have changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<u8>,
-    /// Pages of the machine that were reclaimed between its eviction and its return.
+    /// Counts pages of the machine that were reclaimed between its eviction and its return.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u64>,
 }
@@ -55,10 +55,10 @@ impl Life {
         if self.moments.is_empty() {
             text += "  it never came into memory\n";
         }
-        for Line { at_ns, by, text: told, .. } in &self.moments {
+        for Line { at_ns, by, text: event, .. } in &self.moments {
             let us = at_ns / 1000;
             let (seconds, us) = (us / 1_000_000, us % 1_000_000);
-            text += &format!("{seconds:>6}.{us:06} s  {by:<22} {told}\n");
+            text += &format!("{seconds:>6}.{us:06} s  {by:<22} {event}\n");
         }
         if self.is_cut {
             text += "  (what follows is left out)\n";
@@ -72,7 +72,7 @@ impl Life {
 /// # Errors
 /// Says what there is.
 pub fn find(text: &str, layout: &Layout) -> Result<PageId, String> {
-    let (name, page) = text.rsplit_once(':').ok_or("want FILE:PAGE, such as f0:120")?;
+    let (name, page) = text.rsplit_once(':').ok_or("want FILE:PAGE, such as file0:120")?;
     let page: u64 = page.parse().map_err(|_| format!("page {page}: want a number"))?;
     if let Some(at) = layout.files.iter().position(|file| file.name == name) {
         return Ok(PageId::File { file: at as u32, page });
@@ -104,7 +104,7 @@ fn known(name: &str, layout: &Layout) -> String {
 
 fn line(moment: &Moment, layout: &Layout) -> Line {
     let Moment { at, comm, pid, what } = moment;
-    let (event, text) = words(what, layout);
+    let (event, text) = event_and_text(what, layout);
     let mut line = Line {
         at_ns: *at,
         by: if *pid == 0 { "a device".to_string() } else { format!("{comm}-{pid}") },
@@ -140,7 +140,7 @@ fn group(memcg: u32, layout: &Layout) -> &str {
     at.map_or("/", |at| layout.groups.get(at).map_or("?", |group| group.name.as_str()))
 }
 
-fn words(what: &What, layout: &Layout) -> (&'static str, String) {
+fn event_and_text(what: &What, layout: &Layout) -> (&'static str, String) {
     let plain = |event, text: &str| (event, text.to_string());
     match what {
         What::Came { memcg, list, refault } => {

@@ -10,30 +10,30 @@ use serde_json::{Value as Json, json};
 
 use crate::variant::Variant;
 
-/// How far a backend can carry a variant out.
+/// Says how far a backend can carry a variant out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fit {
-    /// It runs as it stands, or is refused by name when it is readied.
+    /// Runs the variant as it stands, or refuses it by name when it is readied.
     AsIs,
-    /// This one runs under its name, and why.
+    /// Runs this variant under its name, for the reason given.
     InPlace(Variant, String),
-    /// It cannot run, and why.
+    /// Cannot run the variant, for the reason given.
     Not(String),
 }
 
-/// What a run says about variants of its plan that do not run as they stand.
+/// Holds what a run says about variants of its plan that do not run as they stand.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Notes {
-    /// Variants that do not run, each with the reason.
+    /// Lists variants that do not run, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
-    /// Variants whose policy another one stands in for.
+    /// Lists variants whose policy another one stands in for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub replaced: BTreeMap<String, String>,
 }
 
 impl Notes {
-    /// True when every variant runs as it stands.
+    /// Tells whether every variant runs as it stands.
     pub fn is_empty(&self) -> bool {
         self.left_out.is_empty() && self.replaced.is_empty()
     }

@@ -11,27 +11,28 @@ use crate::stats;
 /// Holds one indicator of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IndicatorResult {
-    /// Variant.
+    /// Names the variant.
     pub variant: String,
-    /// Name of the indicator.
+    /// Names the indicator.
     pub indicator: String,
-    /// Metric.
+    /// Names the metric.
     pub metric: String,
-    /// Variant the value is a ratio to; absent where it is the figure itself.
+    /// Names the variant that the value is a ratio to; absent where it is the figure itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// The figure's mean, or the geometric mean of its ratios.
+    /// Holds the figure's mean, or the geometric mean of its ratios.
     pub value: f64,
-    /// The normal range.
+    /// Holds the normal range.
     pub range: [f64; 2],
-    /// It lies outside. A ratio of several seeds must lie outside with its whole 95 % interval.
+    /// Says that the value lies outside. A ratio of several seeds must lie outside with its whole
+    /// 95 % interval.
     pub flagged: bool,
 }
 
-/// Every indicator of every watched variant that ran and has the figure.
+/// Computes every indicator of every watched variant that ran and has the figure.
 pub fn all(plan: &Plan, table: &Table) -> Vec<IndicatorResult> {
     let mut results = Vec::new();
     let watched = |v: &&String| plan.watch.faulty.contains(v) || plan.watch.sound.contains(v);
@@ -75,7 +76,8 @@ fn judge(
     })
 }
 
-/// Faulty variants must be flagged, sound ones must not be; those that did not run are not judged.
+/// Checks that faulty variants are flagged and sound ones are not; those that did not run are not
+/// judged.
 pub fn checks(plan: &Plan, results: &[IndicatorResult]) -> Vec<ControlResult> {
     let faulty = plan.watch.faulty.iter().map(|variant| (variant, true));
     let sound = plan.watch.sound.iter().map(|variant| (variant, false));

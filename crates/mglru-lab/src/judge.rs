@@ -14,13 +14,13 @@ use crate::stats;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Moved as published, or a control that held.
+    /// Moves as published, or is a control that held.
     Reproduced,
-    /// Did not.
+    /// Does not move as published.
     Missed,
-    /// Equal within the band.
+    /// Stays equal within the band.
     Neutral,
-    /// Nothing was expected, or a variant or counter it needs is absent.
+    /// Has no expectation, or lacks a variant or counter that it needs.
     NotJudged,
 }
 
@@ -38,55 +38,55 @@ impl std::fmt::Display for Verdict {
 /// Sets a published figure beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PublishedResult {
-    /// Metric.
+    /// Names the metric.
     pub metric: String,
-    /// Document that reports it.
+    /// Names the document that reports it.
     pub seed_document: String,
-    /// Variant the published "after" is.
+    /// Names the variant of the published "after".
     #[serde(skip)]
     pub variant: String,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Published figure before.
+    /// Holds the published figure before.
     pub before: f64,
-    /// Published figure after.
+    /// Holds the published figure after.
     pub after: f64,
-    /// Published after/before.
+    /// Holds the published after/before.
     pub ratio: f64,
-    /// Band our ratio must lie in.
+    /// Holds the band in which our ratio must lie.
     pub band: [f64; 2],
-    /// Our ratio; null when it could not be measured.
+    /// Holds our ratio; null when it could not be measured.
     pub ours: Option<f64>,
-    /// 95 % interval of our ratio, 90 % where equality is tested; none for one pair.
+    /// Holds the 95 % interval of our ratio, 90 % where equality is tested; none for one pair.
     #[serde(skip)]
     pub interval: Option<[f64; 2]>,
-    /// Pairs behind `ours`.
+    /// Counts the pairs behind `ours`.
     pub n: usize,
-    /// Verdict.
+    /// Holds the verdict.
     pub verdict: Verdict,
 }
 
-/// A control or neutral expectation and what was found.
+/// Holds a control or neutral expectation and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControlResult {
-    /// Title of the check.
+    /// Holds the title of the check.
     pub name: String,
-    /// Metric.
+    /// Names the metric.
     pub metric: String,
-    /// Variant under test.
+    /// Names the variant under test.
     pub variant: String,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Band it must lie in.
+    /// Holds the band in which the figure must lie.
     pub band: [f64; 2],
-    /// Our figure: a ratio, a mean or a share; null when it could not be measured.
+    /// Holds our figure: a ratio, a mean or a share; null when it could not be measured.
     pub ours: Option<f64>,
-    /// 90 % interval, where equality is tested.
+    /// Holds the 90 % interval, where equality is tested.
     #[serde(skip)]
     pub interval: Option<[f64; 2]>,
-    /// Verdict.
+    /// Holds the verdict.
     pub verdict: Verdict,
 }
 
@@ -172,7 +172,8 @@ pub fn comparison(plan: &Plan, mut found: Comparison) -> Comparison {
     found
 }
 
-/// The verdict where nothing was expected: `neutral` when equal within the default band.
+/// Judges a comparison for which nothing was expected: `neutral` when equal within the default
+/// band.
 pub fn unexpected(found: &Comparison) -> Verdict {
     match equal(NEUTRAL_BAND, found) {
         Verdict::Neutral => Verdict::Neutral,

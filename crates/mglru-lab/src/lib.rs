@@ -13,6 +13,7 @@
 //! ```
 
 pub mod ablation;
+mod absent;
 pub mod advise;
 pub mod answers;
 pub mod backend;
@@ -21,6 +22,7 @@ pub mod check;
 pub mod chosen;
 pub mod compare;
 pub mod counters;
+pub mod custom;
 pub mod diverge;
 pub mod dotted;
 pub mod explain;

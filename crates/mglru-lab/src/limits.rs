@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use crate::typed;
 use mglru_error::{KeyError, did_you_mean};
 
-/// Names a group's table may hold.
+/// Lists the keys that a group's table may hold.
 pub const KEYS: [&str; 6] = [
     "memory.min",
     "memory.low",

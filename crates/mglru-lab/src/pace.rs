@@ -1,4 +1,4 @@
-//! Says when a booted kernel's rates and times hang on how long an instruction is taken to last.
+//! Says when a booted kernel's rates and times depend on how long an instruction is taken to last.
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
@@ -10,12 +10,12 @@ const BOUND: f64 = 0.75;
 /// devices, or time was the host's.
 pub fn line<'a>(records: impl Iterator<Item = &'a IndexMap<String, Json>>) -> Option<String> {
     let figure = |custom: &IndexMap<String, Json>, name: &str| custom.get(name)?.as_f64();
-    let told =
+    let figures =
         |custom| Some((figure(custom, "processor_busy")?, figure(custom, "ns_per_instruction")?));
-    let (busy, ns) = records.filter_map(told).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (busy, ns) = records.filter_map(figures).max_by(|a, b| a.0.total_cmp(&b.0))?;
     (busy > BOUND).then(|| {
         format!(
-            "bound by the processor (busy {:.0} % of the time): rates and times hang on \
+            "bound by the processor (busy {:.0} % of the time): rates and times depend on \
              kernel.ns_per_instruction ({ns})\n",
             busy * 100.0
         )
@@ -32,12 +32,12 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_processor_in_virtual_time_is_told() {
-        let told = |records: &[IndexMap<String, Json>]| line(records.iter());
-        let busy = told(&[custom(0.2, Some(2)), custom(0.961, Some(2))]).unwrap();
+    fn a_busy_processor_in_virtual_time_is_reported() {
+        let line_of = |records: &[IndexMap<String, Json>]| line(records.iter());
+        let busy = line_of(&[custom(0.2, Some(2)), custom(0.961, Some(2))]).unwrap();
         assert!(busy.starts_with("bound by the processor (busy 96 % of the time)"), "{busy}");
         assert!(busy.ends_with("kernel.ns_per_instruction (2)\n"), "{busy}");
-        assert_eq!(told(&[custom(0.2, Some(2))]), None);
-        assert_eq!(told(&[custom(0.9, None)]), None);
+        assert_eq!(line_of(&[custom(0.2, Some(2))]), None);
+        assert_eq!(line_of(&[custom(0.9, None)]), None);
     }
 }

@@ -17,72 +17,73 @@ pub use expect::{Expect, Indicator, Neutral, Published, Watch};
 use crate::scale;
 use crate::variant::Variant;
 
-/// Largest number of seeds a plan may ask for.
+/// Bounds the number of seeds that a plan may ask for.
 pub const MAX_SEEDS: u64 = 10_000;
 
 /// Holds a plan with its own keys checked.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where it was read from, for messages.
+    /// Says where it was read from, for messages.
     pub file: String,
-    /// The plan as TOML with every `--set` applied, kept beside the records.
+    /// Holds the plan as TOML with every `--set` applied, kept beside the records.
     pub source: String,
-    /// Name, used for the output folder.
+    /// Names the plan and its output folder.
     pub name: String,
-    /// One line for lists.
+    /// Describes the plan in one line, for lists.
     pub title: String,
-    /// A paragraph for `mglru show`.
+    /// Describes the plan in a paragraph, for `mglru show`.
     pub about: String,
-    /// Backends to use unless the command line names some; several are set side by side.
+    /// Lists backends to use unless the command line names some; several are set side by side.
     pub backends: Vec<String>,
-    /// Sections that differ on a backend, by its name (`[on.sim.workload]`).
+    /// Holds the sections that differ on a backend, by its name (`[on.sim.workload]`).
     pub on: IndexMap<String, Table>,
-    /// Variant all others are compared with.
+    /// Names the variant all others are compared with.
     pub base: String,
-    /// Variants, in the order they run and are shown.
+    /// Lists the variants, in the order they run and are shown.
     pub variants: Vec<Variant>,
-    /// Workload seeds; runs of the same seed are paired.
+    /// Lists the workload's seeds; runs of the same seed are paired.
     pub seeds: Vec<u64>,
-    /// Scale of machine, limits and workload; 1 is the published size.
+    /// Scales machine, limits and workload; 1 is the published size.
     pub scale: f64,
-    /// Metrics to compare: counters, metrics, `custom.x`, or quotients such as `pgpgin/ops`.
+    /// Lists the metrics to compare: counters, metrics, `custom.x`, or quotients such as
+    /// `pgpgin/ops`.
     pub metrics: Vec<String>,
-    /// The sections `machine`, `groups`, `workload`, `reclaim`.
+    /// Holds the sections `machine`, `groups`, `workload`, `reclaim`.
     pub sections: Table,
-    /// Published before/after figures.
+    /// Lists the published before/after figures.
     pub published: Vec<Published>,
-    /// Quantities that must or must not move.
+    /// Lists quantities that must or must not move.
     pub expects: Vec<Expect>,
-    /// Quantities expected to stay equal.
+    /// Lists quantities expected to stay equal.
     pub neutral: Vec<Neutral>,
-    /// Invariants and rates that give faulty variants away.
+    /// Lists invariants and rates that give faulty variants away.
     pub indicators: Vec<Indicator>,
-    /// Which variants they must flag.
+    /// Says which variants they must flag.
     pub watch: Watch,
-    /// Conditions that must hold on every run, for `mglru check`.
+    /// Lists conditions that must hold on every run, for `mglru check`.
     pub bounds: Vec<Bound>,
-    /// Why published figures are missed, where they are.
+    /// Says why published figures are missed, where they are.
     pub gap: String,
-    /// How `mglru run all` runs it.
+    /// Says how `mglru run all` runs it.
     pub all: Brief,
 }
 
-/// The part of a plan that a page of all plans runs.
+/// Selects the part of a plan that a page of all plans runs.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Brief {
-    /// Number of seeds; the plan's own when absent.
+    /// Sets the number of seeds; the plan's own when absent.
     pub seeds: Option<u64>,
-    /// Scale; the plan's own when absent.
+    /// Sets the scale; the plan's own when absent.
     #[serde(deserialize_with = "scale::deserialize")]
     pub scale: Option<f64>,
-    /// Variants by name; all when empty.
+    /// Selects variants by name; all when empty.
     pub variants: Vec<String>,
 }
 
 impl Plan {
-    /// The plan as it is on a backend: keys of `[on.NAME.SECTION]` in place of the section's own;
-    /// a workload of another kind in place of the whole workload.
+    /// Returns the plan as it is on a backend: keys of `[on.NAME.SECTION]` in place of the
+    /// section's keys; a workload of another kind in place of the whole workload.
     #[must_use]
     pub fn on(mut self, backend: &str) -> Self {
         for (name, changed) in self.on.get(backend).into_iter().flatten() {

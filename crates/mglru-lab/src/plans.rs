@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::dotted::Assignment;
 use crate::plan::Plan;
-use mglru_error::{Error, did_you_mean};
+use mglru_error::{Error, did_you_mean_or_list};
 
 /// Lists the plans compiled in, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -63,7 +63,7 @@ pub fn find(name: &str, sets: &[Assignment]) -> Result<Plan, Error> {
     Plan::parse(&file, &text, sets)
 }
 
-/// Names and titles of all plans that can be found by name.
+/// Lists names and titles of all plans that can be found by name.
 ///
 /// # Errors
 /// When a plan in `./plans` is not valid.
@@ -87,7 +87,8 @@ fn source(name: &str) -> Result<(String, String), Error> {
     built_in.map(|(_, text)| (format!("plan {name}"), text.to_string())).ok_or_else(|| {
         let folder = in_folder();
         let known = BUILT_IN.iter().map(|(n, _)| *n).chain(folder.iter().map(String::as_str));
-        Error::Request(format!("no plan named {name}{}", did_you_mean(name, known)))
+        let near = did_you_mean_or_list(name, known, "mglru list plans");
+        Error::Request(format!("no plan named {name}{near}"))
     })
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::variant::Variant;
-use mglru_error::{KeyError, did_you_mean};
+use mglru_error::{KeyError, did_you_mean, did_you_mean_or_list};
 
 /// Returns the configuration of a variant under a plan's reclaim keys.
 ///
@@ -62,7 +62,8 @@ fn of_variant(error: KeyError, variant: &Variant) -> KeyError {
 }
 
 fn unknown_variant(variant: &Variant) -> KeyError {
-    let near = did_you_mean(&variant.base, VARIANTS.iter().map(|v| v.name));
+    let known = VARIANTS.iter().map(|v| v.name);
+    let near = did_you_mean_or_list(&variant.base, known, "mglru list variants");
     KeyError::value("variant", &variant.base, format!("unknown{near}"))
 }
 

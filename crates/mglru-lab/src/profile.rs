@@ -16,7 +16,7 @@ pub use table::{Per, Row, Table};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// Name of code that belongs to no function that the kernel names.
+/// Names code that belongs to no function that the kernel names.
 pub const UNKNOWN: &str = "?";
 /// Ends the name of a profile's file; the run's own name begins it.
 pub const FILE: &str = "profile.json";
@@ -24,37 +24,38 @@ pub const FILE: &str = "profile.json";
 /// Holds how many instructions a run's code took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// The kernel, as `uname -r` says.
+    /// Holds the kernel's release, as `uname -r` prints it.
     pub kernel: String,
-    /// Its phases, in time; the first is before any that the workload marks.
+    /// Lists its phases, in time; the first is before any that the workload marks.
     pub phases: Vec<Phase>,
 }
 
 /// Holds the figures of one part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
-    /// The workload's name for it; none before the first that it marks.
+    /// Holds the workload's name for it; none before the first that it marks.
     pub name: String,
-    /// The record's counters are of this phase too.
+    /// Says that the record's counters are of this phase too.
     pub measured: bool,
-    /// Pages that were reclaimed.
+    /// Counts pages that were reclaimed.
     pub reclaimed: u64,
-    /// Pages that reclaim looked at.
+    /// Counts pages that reclaim scanned.
     pub scanned: u64,
-    /// Instructions of programs.
+    /// Counts instructions of programs.
     pub user: u64,
-    /// Instructions of the kernel.
+    /// Counts instructions of the kernel.
     pub system: u64,
-    /// The kernel's by function, the most first.
+    /// Counts the kernel's instructions by function, the most first.
     pub functions: IndexMap<String, u64>,
 }
 
-/// Instructions as they were counted: of programs, and by the address of a block of the kernel.
+/// Holds instructions as they were counted: of programs, and by the address of a block of the
+/// kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions of programs.
+    /// Counts instructions of programs.
     pub user: u64,
-    /// Instructions of the kernel.
+    /// Counts instructions of the kernel.
     pub blocks: Vec<(u64, u64)>,
 }
 

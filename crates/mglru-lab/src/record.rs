@@ -11,53 +11,53 @@ pub const SCHEMA: u32 = 1;
 /// Gives the version of the program, part of every record.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Key in `custom` that names the point of a sweep.
+/// Names the key in `custom` that names the point of a sweep.
 pub const POINT: &str = "point";
 
 /// Holds the result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// [`SCHEMA`].
+    /// Holds [`SCHEMA`].
     pub schema: u32,
-    /// Plan name.
+    /// Names the plan.
     pub plan: String,
-    /// Hash of what the plan asks for.
+    /// Holds the hash of what the plan asks for.
     pub plan_hash: String,
-    /// [`VERSION`] of the program that ran it.
+    /// Holds the [`VERSION`] of the program that ran it.
     pub mglru: String,
-    /// Backend.
+    /// Names the backend.
     pub backend: String,
-    /// Variant name.
+    /// Names the variant.
     pub variant: String,
-    /// Switches in force.
+    /// Holds the switches in force.
     pub switches: IndexMap<String, Json>,
-    /// Workload seed.
+    /// Holds the workload's seed.
     pub seed: u64,
-    /// Scale of the run.
+    /// Holds the scale of the run.
     pub scale: f64,
-    /// Operations, rates, latency, virtual time.
+    /// Holds operations, rates, latency and virtual time.
     pub metrics: Metrics,
-    /// Kernel counters: pages, except `pgpgin` and `pgpgout` (KiB).
+    /// Holds kernel counters: pages, except `pgpgin` and `pgpgout` (KiB).
     pub counters: IndexMap<String, u64>,
-    /// Per group.
+    /// Holds figures per group.
     pub groups: IndexMap<String, Group>,
-    /// The workload's own figures, and the sweep point under `point`.
+    /// Holds figures that only this workload has, and the sweep point under `point`.
     pub custom: IndexMap<String, Json>,
 }
 
-/// Figures every backend gives.
+/// Holds figures that every backend gives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
-    /// Application operations.
+    /// Counts application operations.
     pub ops: u64,
-    /// Operations per second of the backend's time.
+    /// Holds operations per second of the backend's time.
     pub ops_per_s: f64,
-    /// Latency of an operation; absent when the workload has no operations.
+    /// Holds the latency of an operation; absent when the workload has no operations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Latency>,
-    /// Duration in the backend's time, seconds.
+    /// Holds the duration in the backend's time, seconds.
     pub virtual_s: f64,
 }
 
@@ -78,7 +78,7 @@ pub struct Latency {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// The group's `memory.stat`.
+    /// Holds the group's `memory.stat`.
     #[serde(rename = "memory.stat")]
     pub memory_stat: IndexMap<String, u64>,
 }
@@ -113,7 +113,7 @@ impl Record {
         crate::spec::run_id(&self.plan_hash, &self.variant, self.seed, self.point())
     }
 
-    /// Returns the key that tells runs of one plan apart.
+    /// Returns the key that distinguishes runs of one plan.
     pub fn key(&self) -> (&str, u64, &str) {
         (&self.variant, self.seed, self.point())
     }

@@ -1,19 +1,23 @@
 //! Results as text: tables for people, JSON for programs, one HTML page for both. Pure functions.
 
 mod ablation;
+mod ablation_page;
 mod compared;
 mod diverge;
 mod measured;
 mod mmtests2012;
 mod mrc;
 mod page;
+mod picture;
 mod profile;
 mod report;
 mod sides;
 mod start_cost;
 mod table;
+mod what_if;
 
 pub use ablation::{ablation, mechanisms};
+pub use ablation_page::{ablation_page, mechanisms_page};
 pub use compared::{letter, mmtests};
 pub use diverge::{diverge_page, diverge_picture};
 pub use measured::measured;
@@ -25,6 +29,7 @@ pub use report::{Beside, html};
 pub use sides::sides;
 pub use start_cost::{start_cost_page, start_cost_table};
 pub use table::{comparisons, list, misses, plain, report};
+pub use what_if::{what_if_page, what_if_table};
 
 use serde::Serialize;
 
@@ -49,7 +54,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A ratio for people, `–` when there is none.
+/// Writes a ratio for people, `–` when there is none.
 pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_string(), |x| format!("{x:.3}"))
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::absent;
 use crate::compare::{self, Comparison, Table};
 use crate::fit::Notes;
 use crate::indicator::{self, IndicatorResult};
@@ -13,31 +14,34 @@ use crate::record::Record;
 /// Holds the result of `mglru run`, in the shape of its JSON output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Plan name.
+    /// Names the plan.
     pub plan: String,
-    /// Backend.
+    /// Names the backend.
     pub backend: String,
-    /// All selected records, in run order.
+    /// Holds all selected records, in run order.
     pub records: Vec<Record>,
-    /// Variants of the plan that do not run as they stand, and why.
+    /// Lists variants of the plan that do not run as they stand, and why.
     #[serde(flatten)]
     pub notes: Notes,
-    /// Every metric of every variant against the base.
+    /// Compares every metric of every variant with the base.
     pub comparisons: Vec<Comparison>,
-    /// Published figures beside ours.
+    /// Sets published figures beside ours.
     pub published: Vec<PublishedResult>,
-    /// Controls.
+    /// Lists the controls.
     pub controls: Vec<ControlResult>,
-    /// Neutral expectations.
+    /// Holds neutral expectations.
     pub neutral: Vec<ControlResult>,
-    /// Invariants and rates that may give a faulty variant away.
+    /// Lists invariants and rates that may give a faulty variant away.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indicators: Vec<IndicatorResult>,
-    /// Verdict of the whole.
+    /// Holds the verdict of the whole.
     pub verdict: Verdict,
-    /// Why published figures are missed, as the plan states it.
+    /// Says why published figures are missed, as the plan states it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gap: String,
+    /// Names metrics of the plan that no record has, a line each.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub absent: String,
 }
 
 impl Report {
@@ -63,14 +67,16 @@ impl Report {
             indicators,
             verdict,
             gap: plan.gap.clone(),
+            absent: absent::lines(&plan.metrics, &records),
             records,
         }
     }
 
-    /// Returns remarks on the run: variants left out or replaced, and what decided its pace.
+    /// Returns remarks on the run: variants left out or replaced, what decided its pace, and
+    /// metrics that no record has.
     pub fn remarks(&self) -> String {
         let customs = self.records.iter().map(|record| &record.custom);
-        self.notes.lines(&self.backend) + &pace::line(customs).unwrap_or_default()
+        self.notes.lines(&self.backend) + &pace::line(customs).unwrap_or_default() + &self.absent
     }
 
     /// Returns `mglru run`'s exit status: 1 when an expectation was missed or a control failed.

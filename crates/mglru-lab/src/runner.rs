@@ -1,6 +1,7 @@
 //! Runs what is missing, several runs at a time. Workers take the next run from a shared counter
 //! and send results to this thread, which alone writes; no run can see another.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::backend::{Failure, Outcome};
 use crate::record::Record;
@@ -27,7 +28,7 @@ enum Message {
     Done { run: usize, result: Box<Result<Outcome, Failure>>, wall_s: f64 },
 }
 
-/// Set by whoever wants runs to end before their time.
+/// Asks runs to end before their time, once it is set.
 pub type Stop = Arc<AtomicBool>;
 
 /// Unwinds a run that is to end.
@@ -40,7 +41,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Shown when stderr is a terminal.
+    /// Shows progress when stderr is a terminal.
     pub fn on_terminal() -> Self {
         match std::io::stderr().is_terminal() {
             true => Self { bar: ProgressBar::new(0), stop: None },
@@ -68,16 +69,25 @@ impl Progress {
     }
 
     pub(crate) fn start(&self, runs: usize) {
-        let style = ProgressStyle::with_template("{wide_bar} {percent}% {msg}, {eta} left");
-        self.bar.set_style(style.expect("the template is fixed"));
+        let style = ProgressStyle::with_template("{wide_bar} {percent}% {msg}{left}");
+        let style = style.expect("the template is fixed").with_key("left", write_left);
+        self.bar.set_style(style);
         self.bar.set_length(runs as u64 * STEPS);
+    }
+}
+
+/// Writes how long the rest may take, once a fiftieth is done: sooner it is a guess.
+fn write_left(state: &ProgressState, out: &mut dyn Write) {
+    if state.pos() * 50 >= state.len().unwrap_or(0) {
+        let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 
 /// Runs every run without a record and returns all selected records in run order.
 ///
 /// # Errors
-/// The first run that fails or record that cannot be written; what was written stays.
+/// The first run, in run order, that fails or whose record cannot be written; records of the
+/// others stay.
 pub fn run_all(
     experiment: &Experiment,
     store: &mut Store,
@@ -109,24 +119,24 @@ fn run_missing(
         }
         drop(sender);
         let mut steps = vec![0; runs.len()];
+        let mut failed: Option<(usize, Error)> = None;
         for message in receiver {
-            let outcome = match message {
+            let (run, result, wall_s) = match message {
                 Message::Progress { run, steps: now } => {
                     advance(&progress.bar, &mut steps[run], now);
                     continue;
                 }
-                Message::Done { run, result, wall_s } => {
-                    advance(&progress.bar, &mut steps[run], STEPS);
-                    keep(experiment, store, &runs[run], *result, wall_s)
-                }
+                Message::Done { run, result, wall_s } => (run, *result, wall_s),
             };
+            advance(&progress.bar, &mut steps[run], STEPS);
             progress.bar.set_message(format!("{} runs", runs.len()));
-            if let Err(e) = outcome {
+            if let Err(e) = keep(experiment, store, &runs[run], result, wall_s) {
                 next.store(runs.len(), Ordering::Relaxed);
-                return Err(e);
+                // A later run may fail sooner; every run before it has started and will report.
+                failed = failed.filter(|(first, _)| *first < run).or(Some((run, e)));
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), |(_, e)| Err(e))
     })
 }
 
@@ -161,10 +171,7 @@ fn work(
         };
         let result = Box::new(stopped_or(stop, made));
         let wall_s = start.elapsed().as_secs_f64();
-        // The receiver is gone only after an error, which it has reported.
-        if sender.send(Message::Done { run, result, wall_s }).is_err() {
-            return;
-        }
+        let _ = sender.send(Message::Done { run, result, wall_s });
     }
 }
 
@@ -175,7 +182,7 @@ fn heed(stop: Option<&Stop>) {
     }
 }
 
-/// What a run comes to that can be stopped; panics of its own go on.
+/// Returns the result of a run that can be stopped; its panics go on.
 fn stopped_or<T>(
     stop: Option<&Stop>,
     run: impl FnOnce() -> Result<T, Failure>,
@@ -213,7 +220,7 @@ fn judged(
 ) -> Result<Record, Error> {
     let at = |why: String| format!("{}: {}: {why}", experiment.plan.file, run.title());
     let record = result.and_then(|outcome| Ok(experiment.record(run, outcome)?));
-    record.map_err(|failure| match failure.reworded(at) {
+    record.map_err(|failure| match failure.map_message(at) {
         Failure::Input(why) => Error::Request(why),
         Failure::Machine(why) => Error::Machine(why),
     })
@@ -270,8 +277,11 @@ mod tests {
         let experiment = Experiment::new(plan, &Selection::default(), &Mock).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let (mut store, _) = Store::open(dir.path(), &experiment).unwrap();
-        let error = run_all(&experiment, &mut store, 1, &Progress::hidden()).unwrap_err();
-        assert_eq!(error.to_string(), "t.toml: before seed 1: no trace");
+        // Two workers: the second run's failure may be reported first.
+        for _ in 0..50 {
+            let error = run_all(&experiment, &mut store, 2, &Progress::hidden()).unwrap_err();
+            assert_eq!(error.to_string(), "t.toml: before seed 1: no trace");
+        }
     }
 
     #[test]

@@ -16,38 +16,44 @@ const SCHEMA: u32 = 1;
 /// Follows the run's name in the file's name.
 const ENDING: &str = "samples.json";
 
-/// Looks at one run, as columns of equal length.
+/// Holds samples of one run, as columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
     schema: u32,
-    /// Moments, ns of virtual time.
+    /// Lists the moments, ns of virtual time.
     pub at_ns: Vec<u64>,
-    /// Operations ended before.
+    /// Counts operations ended before.
     pub ops: Vec<u64>,
-    /// Counters of the machine, by name.
+    /// Holds counters of the machine, by name.
     pub counters: IndexMap<String, Vec<u64>>,
-    /// Groups by path, the root first: at most seventeen.
+    /// Holds groups by path, the root first: at most seventeen.
     pub groups: IndexMap<String, GroupSeries>,
 }
 
-/// Looks at one group.
+/// Holds samples of one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSeries {
-    /// Sizes in bytes and counters, by name.
+    /// Holds sizes in bytes and counters, by name.
     pub columns: IndexMap<String, Vec<u64>>,
-    /// At each moment, oldest first: sequence number, when it began (ns), pages of anon, of file.
+    /// Holds generations at each moment, oldest first: sequence number, when it began (ns), pages
+    /// of anon, of file.
     pub generations: Vec<Vec<[u64; 4]>>,
-    /// At each moment, by type and tier: pages that refaulted, as the controller counts.
+    /// Counts at each moment, by type and tier, pages that refaulted, as the controller counts.
     pub refaulted: Vec<[[u64; 4]; 2]>,
-    /// The same for pages that left or were spared.
+    /// Counts the same for pages that left or were spared.
     pub judged: Vec<[[u64; 4]; 2]>,
-    /// At each moment, by type: the highest tier that is evicted.
+    /// Holds at each moment, by type, the highest tier that is evicted.
     pub limits: Vec<[u8; 2]>,
 }
 
 impl Series {
+    /// Creates a series without a look.
+    pub fn empty() -> Self {
+        Self { schema: SCHEMA, ..Self::default() }
+    }
+
     /// Turns looks into columns; `groups` names the groups, the root first.
     pub fn new(samples: &[Sample], groups: &[String]) -> Self {
         let column = |at: usize| samples.iter().map(|s| s.counters[at]).collect();

@@ -13,31 +13,32 @@ use crate::stats;
 /// Changes smaller than this are none: the band of neutrality (experiments §0.7).
 const LEAST_CHANGE: f64 = 0.03;
 
-/// Reports of the same plan beside each other.
+/// Sets reports of the same plan beside each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sides {
-    /// Plan name.
+    /// Names the plan.
     pub plan: String,
-    /// Backends, the one that measures first.
+    /// Names the backends, the one that measures first.
     pub backends: Vec<String>,
-    /// Rows of the table.
+    /// Holds the rows of the table.
     pub rows: Vec<Row>,
-    /// The full reports, by backend.
+    /// Holds the full reports, by backend.
     pub reports: Vec<Report>,
 }
 
 /// Holds one question and each backend's answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The question.
+    /// Holds the question.
     pub row: String,
-    /// Answers as shown, by backend.
+    /// Holds the answers as shown, by backend.
     pub answers: Vec<String>,
-    /// All answers are the first one's; absent where they are figures that need not be equal.
+    /// Says that all answers are the first one's; absent where they are figures that need not be
+    /// equal.
     pub agree: Option<bool>,
 }
 
-/// Which way a variant moves a metric.
+/// Says in which direction a variant moves a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Up,

@@ -24,54 +24,54 @@ use mglru_error::{Error, KeyError};
 /// Holds the changes that the command line makes to a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Run these variants only; empty: the plan's.
+    /// Names the variants to run; empty: the plan's.
     pub variants: Vec<String>,
-    /// Run these variants in place of the plan's and of `variants`; empty: as those say.
+    /// Lists variants that run in place of the plan's and of `variants`; empty: as those say.
     pub given: Vec<Variant>,
-    /// Compare with this variant.
+    /// Names the variant to compare with.
     pub base: Option<String>,
-    /// This many seeds, from 1.
+    /// Sets the number of seeds, from 1.
     pub seeds: Option<u64>,
-    /// This scale.
+    /// Sets the scale.
     pub scale: Option<f64>,
-    /// What there is to say about variants that do not run.
+    /// Holds notes about variants that do not run.
     pub notes: Notes,
 }
 
 /// Holds a plan resolved against a backend.
 pub struct Experiment {
-    /// The plan, with the selection applied.
+    /// Holds the plan, with the selection applied.
     pub plan: Plan,
-    /// Backend name.
+    /// Names the backend.
     pub backend: &'static str,
-    /// Runs to make at a time unless told otherwise.
+    /// Sets how many runs are made at a time by default.
     pub default_jobs: usize,
-    /// Hash of everything that can change a record, 16 hex digits.
+    /// Holds the hash of everything that can change a record, 16 hex digits.
     pub hash: String,
-    /// All runs: variant × seed × point.
+    /// Lists all runs: variant × seed × point.
     pub runs: Vec<RunSpec>,
-    /// Variants of the plan that do not run as they stand.
+    /// Lists variants of the plan that do not run as they stand.
     pub notes: Notes,
-    /// Variants that stand in place of the plan's; empty: its own.
+    /// Lists variants that stand in place of the plan's; empty: the plan's.
     pub given: Vec<Variant>,
 }
 
 /// Describes one run, valid by construction.
 #[derive(Clone)]
 pub struct RunSpec {
-    /// Stable name of the run within all plans, 12 hex digits.
+    /// Holds the stable name of the run within all plans, 12 hex digits.
     pub id: String,
-    /// Variant.
+    /// Holds the variant.
     pub variant: Arc<Variant>,
-    /// Workload seed.
+    /// Holds the workload's seed.
     pub seed: u64,
-    /// Name of the sweep point, empty without a sweep.
+    /// Names the sweep point, empty without a sweep.
     pub point: Arc<str>,
-    /// Values of the sweep's axes there.
+    /// Holds values of the sweep's axes there.
     pub values: Arc<[Assignment]>,
-    /// What the backend readied.
+    /// Holds the job that the backend readied.
     pub job: Arc<dyn Job>,
-    /// Where its trace events go.
+    /// Names the file for its trace events.
     pub events: Option<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl Experiment {
         }
     }
 
-    /// The variants that a selection of the plan runs.
+    /// Returns the variants that a selection of the plan runs.
     ///
     /// # Errors
     /// A name that is no variant.

@@ -36,7 +36,7 @@ pub const WALKS: [(&str, &[(&str, &str)]); 3] = [
     ("iterator, shared", &[("memcg_walk", "iter")]),
 ];
 
-/// A host that knows sizes, frees what it is told to, and nothing else.
+/// Knows sizes and frees what reclaim asks for; does nothing else.
 #[derive(Debug)]
 struct Idle {
     pages: u64,
@@ -131,8 +131,8 @@ impl Ground {
         }
     }
 
-    /// One call for `pages` of the root: the time it took and the pages it got. What was taken is
-    /// put back, untimed.
+    /// Makes one call for `pages` of the root: returns the time it took and the pages it got. What
+    /// was taken is put back, untimed.
     pub fn call(&mut self, pages: u64) -> (Duration, u64) {
         let mut reclaim = Reclaim::proactive(MemcgId::ROOT, pages, None);
         let began = Instant::now();
@@ -154,15 +154,15 @@ impl Ground {
 /// Holds one point of the picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// How groups are found.
+    /// Says how groups are found.
     pub walk: &'static str,
-    /// Groups.
+    /// Counts the groups.
     pub groups: usize,
-    /// Median processor time of a call, µs.
+    /// Holds the median processor time of a call, µs.
     pub us: f64,
-    /// Pages asked for.
+    /// Counts pages asked for.
     pub asked: u64,
-    /// Pages got by a call, on average.
+    /// Holds the pages got by a call, on average.
     pub got: f64,
 }
 

@@ -16,8 +16,8 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Pairs of (base, variant). `None` when there is no pair or a value is not positive: a ratio
-    /// to or from zero says nothing a t interval could hold.
+    /// Takes pairs of (base, variant). `None` when there is no pair or a value is not positive: a
+    /// ratio to or from zero says nothing a t interval could hold.
     pub fn new(pairs: &[(f64, f64)]) -> Option<Self> {
         let positive = pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
         let logs = || pairs.iter().map(|(a, b)| (b / a).ln()).collect();
@@ -45,7 +45,7 @@ impl Paired {
     }
 }
 
-/// Log-ratios of two sides whose runs are no pairs, variant over base.
+/// Holds log-ratios of two sides whose runs are no pairs, variant over base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Independent {
     base: Vec<f64>,
@@ -53,7 +53,7 @@ pub struct Independent {
 }
 
 impl Independent {
-    /// `None` when a side is empty or a value is not positive.
+    /// Returns `None` when a side is empty or a value is not positive.
     pub fn new(base: &[f64], variant: &[f64]) -> Option<Self> {
         let positive = base.iter().chain(variant).all(|x| *x > 0.0);
         let logs = |side: &[f64]| side.iter().map(|x| x.ln()).collect();
@@ -61,12 +61,12 @@ impl Independent {
         some.then(|| Self { base: logs(base), variant: logs(variant) })
     }
 
-    /// Ratio of the geometric means.
+    /// Returns the ratio of the geometric means.
     pub fn ratio(&self) -> f64 {
         (mean(&self.variant) - mean(&self.base)).exp()
     }
 
-    /// Welch's interval of the ratio; `None` where a side has one run.
+    /// Returns Welch's interval of the ratio; `None` where a side has one run.
     pub fn interval(&self, confidence: f64) -> Option<[f64; 2]> {
         let sides = [&self.base, &self.variant];
         if sides.iter().any(|side| side.len() < 2) {
@@ -85,7 +85,7 @@ impl Independent {
     }
 }
 
-/// Student's t interval of a mean; `None` for fewer than two values.
+/// Returns Student's t interval of a mean; `None` for fewer than two values.
 pub fn interval(values: &[f64], confidence: f64) -> Option<[f64; 2]> {
     if values.len() < 2 {
         return None;

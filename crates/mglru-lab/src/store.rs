@@ -61,11 +61,11 @@ impl Drop for Lock {
 /// Holds the records found in a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Records kept.
+    /// Counts records kept.
     pub kept: usize,
-    /// Lines that were cut short or cannot be read, dropped.
+    /// Counts lines that were cut short or cannot be read, dropped.
     pub torn: usize,
-    /// Records of another plan or version, moved aside.
+    /// Counts records of another plan or version, moved aside.
     pub other: usize,
 }
 
@@ -99,8 +99,8 @@ impl Store {
         &self.dir
     }
 
-    /// Runs of the experiment that have no record yet, or whose trace events are wanted, in run
-    /// order.
+    /// Lists runs of the experiment that have no record yet, or whose trace events are wanted, in
+    /// run order.
     pub fn missing(&self, experiment: &Experiment) -> Vec<RunSpec> {
         let have: std::collections::BTreeSet<_> = self.records.iter().map(Record::key).collect();
         let is_missing = |run: &&RunSpec| run.events.is_some() || !have.contains(&key(run));
@@ -120,7 +120,7 @@ impl Store {
         let line = record.line();
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
         if let Err(e) = written {
-            // The write's own error is the one to tell; a torn line is dropped on resume.
+            // The write's own error is the one to report; a torn line is dropped on resume.
             let _ = self.file.cut(self.len);
             return Err(Error::io(&self.dir.join(RECORDS), e));
         }

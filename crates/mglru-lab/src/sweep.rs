@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use crate::dotted::{self, Assignment};
 use mglru_error::KeyError;
 
-/// Most points a plan may expand to.
+/// Bounds the points that a plan may expand to.
 pub const MAX_POINTS: usize = 10_000;
 
 /// Up to here every subset of candidate axes is tried, above all candidates are axes.
@@ -19,11 +19,11 @@ const SCALAR_SECTIONS: [&str; 2] = ["groups.", "reclaim."];
 /// Describes one point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// `workload.theta=0.9, groups./a.memory.max=64MiB`; empty without a sweep.
+    /// Names the point: `workload.theta=0.9, groups./a.memory.max=64MiB`; empty without a sweep.
     pub name: String,
-    /// The sections with single values.
+    /// Holds the sections with single values.
     pub sections: Table,
-    /// Value of each axis, in the order of the name.
+    /// Holds the value of each axis, in the order of the name.
     pub values: Vec<Assignment>,
 }
 
@@ -123,7 +123,8 @@ fn point(sections: &Table, axes: &[Axis], index: usize) -> Point {
     at(sections, values).expect("axes come from leaves")
 }
 
-/// The point at which the axes have these values; nothing where one is no key of the sections.
+/// Returns the point at which the axes have these values; nothing where one is no key of the
+/// sections.
 pub fn at(sections: &Table, values: Vec<Assignment>) -> Option<Point> {
     let mut sections = sections.clone();
     for set in &values {

@@ -19,37 +19,37 @@ pub const SCHEMA: u32 = 1;
 /// Backends whose runs need nothing of the machine that they are made on.
 const ANYWHERE: [&str; 2] = ["sim", "mock"];
 
-/// A run of a sweep, for whoever makes it.
+/// Describes a run of a sweep, for the program that makes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// [`SCHEMA`].
+    /// Holds [`SCHEMA`].
     pub schema: u32,
-    /// Version of the program that made the task; another one is refused.
+    /// Holds the version of the program that made the task; another one is refused.
     pub mglru: String,
-    /// Name of the run within all plans.
+    /// Names the run within all plans.
     pub run: String,
-    /// Hash of the plan; files of another content are refused.
+    /// Holds the hash of the plan; files of another content are refused.
     pub plan_hash: String,
-    /// Where the plan was read from, for messages.
+    /// Names the file that the plan was read from, for messages.
     pub file: String,
-    /// Text of the plan.
+    /// Holds the text of the plan.
     pub plan: String,
-    /// Backend.
+    /// Names the backend.
     pub backend: String,
-    /// Scale.
+    /// Holds the scale.
     pub scale: f64,
-    /// Variant.
+    /// Holds the variant.
     pub variant: Variant,
-    /// Workload seed.
+    /// Holds the seed.
     pub seed: u64,
-    /// Values of the sweep's axes.
+    /// Holds values of the sweep's axes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub point: Vec<Assignment>,
-    /// Variants that stand in place of the plan's.
+    /// Lists variants that stand in place of the plan's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<Variant>,
-    /// What there is to say about variants that do not run.
+    /// Holds notes about variants that do not run.
     #[serde(default, skip_serializing_if = "Notes::is_empty")]
     pub notes: Notes,
 }
@@ -111,7 +111,7 @@ impl Task {
     /// Makes the run.
     ///
     /// # Errors
-    /// As `mglru run` would for this run, or when a file differs from that of whoever made the
+    /// As `mglru run` would for this run, or when a file differs from that of the maker of the
     /// task.
     pub fn run(&self) -> Result<Record, Error> {
         self.run_until(None)

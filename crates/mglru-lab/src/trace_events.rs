@@ -19,7 +19,7 @@ pub use text::{HEADER, Owned, parse};
 /// Names that end so are Perfetto traces.
 const PERFETTO: [&str; 2] = ["pftrace", "perfetto-trace"];
 
-/// A file that events are written to as they come.
+/// Writes events to a file as they come.
 pub struct TraceFile {
     path: PathBuf,
     out: BufWriter<File>,
@@ -38,24 +38,62 @@ impl TraceFile {
     /// Names the file that cannot be written.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let file = File::create(path).map_err(|e| Error::io(path, e))?;
+        let mut made = Self::over(file, path, Perfetto::default());
+        if let Form::Text = made.form {
+            made.out.write_all(HEADER.as_bytes()).map_err(|e| Error::io(path, e))?;
+        }
+        Ok(made)
+    }
+
+    /// Creates a file and writes its beginning at once, so that a disk without room shows, for
+    /// another process to [`Self::resume`].
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn begin(path: &Path) -> Result<File, Error> {
+        let mut file = Self::create(path)?;
+        let begun = match &mut file.form {
+            Form::Text => Ok(()),
+            Form::Perfetto(perfetto) => perfetto.begin(&mut file.out),
+        };
+        let written = begun.and_then(|()| file.out.flush());
+        let ended = |()| file.out.into_inner().map_err(io::IntoInnerError::into_error);
+        written.and_then(ended).map_err(|e| {
+            discard(path);
+            Error::io(path, e)
+        })
+    }
+
+    /// Goes on with a file that was begun.
+    pub fn resume(file: File, path: &Path) -> Self {
+        Self::over(file, path, Perfetto::begun())
+    }
+
+    fn over(file: File, path: &Path, perfetto: Perfetto) -> Self {
         let form = match is_perfetto(path) {
-            true => Form::Perfetto(Box::default()),
+            true => Form::Perfetto(Box::new(perfetto)),
             false => Form::Text,
         };
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        if let Form::Text = form {
-            out.write_all(HEADER.as_bytes()).map_err(|e| Error::io(path, e))?;
-        }
-        Ok(Self { path: path.to_path_buf(), out, form })
+        let out = BufWriter::with_capacity(1 << 16, file);
+        Self { path: path.to_path_buf(), out, form }
+    }
+
+    /// Writes at the end how many events there are, and how many could not be kept.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn close(&mut self, written: u64, lost: u64) -> Result<(), String> {
+        let closed = match &mut self.form {
+            Form::Text => text::close(&mut self.out, written, lost),
+            Form::Perfetto(perfetto) => perfetto.close(&mut self.out, written, lost),
+        };
+        self.done(closed).and_then(|()| self.finish())
     }
 
     /// Says what went wrong; half a trace is not left behind.
     fn done(&self, written: io::Result<()>) -> Result<(), String> {
         written.map_err(|e| {
-            if fs::metadata(&self.path).is_ok_and(|found| found.is_file()) {
-                // The write's own error is the one to tell.
-                let _ = fs::remove_file(&self.path);
-            }
+            discard(&self.path);
             format!("--trace-events: {}: {e}", self.path.display())
         })
     }
@@ -84,6 +122,14 @@ impl Sink for TraceFile {
     fn finish(&mut self) -> Result<(), String> {
         let written = self.out.flush();
         self.done(written)
+    }
+}
+
+/// Removes half a trace; what is no file of its own, as a pipe, stays.
+fn discard(path: &Path) {
+    if fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        // The write's own error is the one to report.
+        let _ = fs::remove_file(path);
     }
 }
 

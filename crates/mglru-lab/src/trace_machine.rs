@@ -17,7 +17,7 @@ const GROUP: &str = "/trace";
 /// Memory beyond the group's, so that only the limit makes pages leave.
 const HEADROOM: u64 = 256 << 20;
 
-/// Misses of a variant with a limit of `size_pages`.
+/// Counts misses of a variant with a limit of `size_pages`.
 ///
 /// # Errors
 /// The variant is unknown, the trace cannot be replayed, or the limit is too small for the kernel's

@@ -12,13 +12,13 @@ use mglru_error::KeyError;
 /// Describes a policy to run: a named base and the keys that differ from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
-    /// Name shown in tables and records.
+    /// Holds the name shown in tables and records.
     pub name: String,
-    /// Named variant of the core it starts from.
+    /// Names the variant of the core from which it starts.
     pub base: String,
-    /// Keys set on top, in the order given.
+    /// Holds keys set on top, in the order given.
     pub set: IndexMap<String, Value>,
-    /// Keys of `machine`, `groups` and `workload` that differ from the plan's.
+    /// Holds keys of `machine`, `groups` and `workload` that differ from the plan's.
     pub with: Vec<Assignment>,
 }
 

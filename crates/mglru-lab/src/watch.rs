@@ -16,16 +16,16 @@ pub trait Watcher {
     /// the workload knows.
     ///
     /// # Errors
-    /// What the machine or the watcher's terminal says.
+    /// The machine fails, or the watcher's terminal does.
     fn drive(&mut self, live: &mut Live, total: Option<u64>) -> Result<bool, String>;
 }
 
-/// A condition that stops a run where it begins to hold.
+/// Names a condition that stops a run where it begins to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// An invariant of the lists is broken.
+    /// Stops when an invariant of the lists is broken.
     Invariants,
-    /// A figure passes a bound.
+    /// Stops when a figure passes a bound.
     Figure {
         /// Path of a group whose `memory.stat` has the figure; none: the machine's counters.
         group: Option<String>,
@@ -33,7 +33,7 @@ pub enum Break {
         name: String,
         /// How it is compared.
         is: Comparison,
-        /// What it is compared with.
+        /// Holds the value with which it is compared.
         bound: u64,
     },
 }
@@ -41,15 +41,15 @@ pub enum Break {
 /// Says how a figure is compared with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `>=`
+    /// Compares with `>=`.
     AtLeast,
-    /// `<=`
+    /// Compares with `<=`.
     AtMost,
-    /// `>`
+    /// Compares with `>`.
     Above,
-    /// `<`
+    /// Compares with `<`.
     Below,
-    /// `=`
+    /// Compares with `=`.
     Equal,
 }
 

@@ -1,6 +1,6 @@
 //! `mglru measure`: what the live pager must show, each as a figure beside its target. Figures
 //! are ratios of two sides that take turns, so that what else the machine does hits both; the
-//! load is told all the same.
+//! load is reported all the same.
 
 mod abba;
 mod aging;
@@ -21,40 +21,40 @@ use serde::Serialize;
 pub use abba::Spread;
 use mglru_error::Error;
 
-/// What can be measured.
+/// Names what can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Section {
-    /// What writers make resident against memory.max
+    /// Compares what writers make resident with memory.max
     Budget,
-    /// fio's mmap engine under the pager against the kernel's page cache
+    /// Compares fio's mmap engine under the pager with the kernel's page cache
     Fio,
-    /// Memory that is resident against plain memory
+    /// Compares memory that is resident with plain memory
     Hit,
-    /// A fault against the raw round trip of userfaultfd
+    /// Compares a fault with the raw round trip of userfaultfd
     Fault,
-    /// Random reads and writes against UMap's method
+    /// Compares random reads and writes with UMap's method
     Umap,
-    /// What looking for used pages costs
+    /// Measures what looking for used pages costs
     Aging,
-    /// Refaults of traces under MGLRU, FIFO, CLOCK and exact LRU
+    /// Counts refaults of traces under MGLRU, FIFO, CLOCK and exact LRU
     Policy,
-    /// Files, anonymous memory and a forking program, verified for minutes; only if asked for
+    /// Verifies files, anonymous memory and a forking program for minutes; only if asked for
     Soak,
 }
 
 /// Says how to measure.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Pairs of runs of each comparison.
+    /// Sets the pairs of runs of each comparison.
     pub pairs: usize,
-    /// Smaller and shorter: to see that it works, not what it gives.
+    /// Makes all smaller and shorter: to see that it works, not what it gives.
     pub quick: bool,
-    /// Where files are made.
+    /// Says where files are made.
     pub dir: PathBuf,
-    /// Traces to replay; none are shipped.
+    /// Lists traces to replay; none are shipped.
     pub traces: Vec<PathBuf>,
-    /// Of the soak.
+    /// Sets the minutes of the soak.
     pub minutes: f64,
 }
 
@@ -65,13 +65,13 @@ impl Settings {
     }
 }
 
-/// What a figure must be.
+/// Says what a figure must be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// This or more.
+    /// Requires this or more.
     AtLeast(f64),
-    /// This or less.
+    /// Requires this or less.
     AtMost(f64),
 }
 
@@ -84,20 +84,20 @@ impl Target {
     }
 }
 
-/// A figure and what it must be.
+/// Holds a figure and what it must be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Where it belongs.
+    /// Names the section of the figure.
     pub section: Section,
-    /// What it is.
+    /// Names the figure.
     pub what: String,
-    /// Its median and range.
+    /// Holds its median and range.
     pub spread: Spread,
-    /// What its median must be.
+    /// Holds the target of its median.
     pub target: Target,
-    /// It is.
+    /// Says that the target is met.
     pub met: bool,
-    /// What lies behind it.
+    /// Says what explains the figure.
     pub behind: String,
 }
 
@@ -114,14 +114,14 @@ impl Finding {
     }
 }
 
-/// All findings, and how busy the machine was.
+/// Holds all findings, and how busy the machine was.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// In the order they were measured.
+    /// Lists findings in the order they were measured.
     pub findings: Vec<Finding>,
-    /// Processors.
+    /// Counts processors.
     pub processors: usize,
-    /// Load of the machine over a minute, before and after.
+    /// Holds the load of the machine over a minute, before and after.
     pub load: [f64; 2],
 }
 
@@ -163,7 +163,7 @@ fn load() -> f64 {
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Tells a person who waits what is going on.
+/// Shows progress to a person who waits.
 fn progress(text: &str) {
     eprintln!("mglru measure: {text}");
 }

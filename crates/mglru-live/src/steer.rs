@@ -18,14 +18,14 @@ use mglru_pager::launch::{ENV_CONTROL, socket_of};
 
 use mglru_error::Error;
 
-/// A pager that runs.
+/// Describes a pager that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Running {
-    /// Its process; unknown of a socket that was named.
+    /// Numbers its process; unknown of a socket that was named.
     pub pid: Option<u32>,
-    /// Name of the process.
+    /// Names its process.
     pub name: String,
-    /// Where it answers.
+    /// Holds the path of its socket.
     pub socket: PathBuf,
 }
 
@@ -40,12 +40,12 @@ impl Running {
     /// # Errors
     /// It does not answer.
     pub fn call(&self) -> Result<Client, Error> {
-        Client::connect(&self.socket).map_err(|error| told(&self.socket, &error))
+        Client::connect(&self.socket).map_err(|error| refused(&self.socket, &error))
     }
 }
 
 /// Turns a pager's refusal into this program's error.
-pub fn told(what: impl AsRef<Path>, error: &ControlError) -> Error {
+pub fn refused(what: impl AsRef<Path>, error: &ControlError) -> Error {
     Error::Request(format!("{}: {error}", what.as_ref().display()))
 }
 
@@ -57,7 +57,7 @@ pub fn prefix() -> PathBuf {
     named.map_or_else(own, PathBuf::from)
 }
 
-/// The pagers that run and may be asked, by process.
+/// Lists the pagers that run and may be asked, by process.
 pub fn running() -> Vec<Running> {
     let prefix = prefix();
     let names = std::fs::read("/proc/net/unix").unwrap_or_default();
@@ -75,24 +75,24 @@ fn pids(list: &str, prefix: &Path) -> BTreeSet<u32> {
     list.lines().filter_map(pid).collect()
 }
 
-/// Which pager is meant.
+/// Selects a pager.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Choice {
-    /// The pager of this process
+    /// Select the pager of this process
     #[arg(long, value_name = "N", global = true)]
     pub pid: Option<u32>,
-    /// The pager that answers at this socket
+    /// Select the pager that answers at this socket
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "pid")]
     pub socket: Option<PathBuf>,
 }
 
 impl Choice {
-    /// Was one named?
+    /// Says whether one was named.
     pub fn is_named(&self) -> bool {
         self.pid.is_some() || self.socket.is_some()
     }
 
-    /// The one that was named, or the only one.
+    /// Returns the pager that was named, or the only one.
     ///
     /// # Errors
     /// None runs, or several do.
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_told_by_their_names() {
+    fn sockets_are_recognised_by_their_names() {
         let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
             ffff: 00000002 00000000 00010000 0001 01 11 @/x/7\n\
             ffff: 00000003 00000000 00000000 0001 03 12 @/x/7\n\

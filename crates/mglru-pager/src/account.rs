@@ -27,56 +27,56 @@ const RESERVE_BYTES: (u64, u64) = (16 * PAGE as u64, 1024 * PAGE as u64);
 /// Names a limit or protection of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// `memory.min`, bytes.
+    /// Holds `memory.min`, bytes.
     Min,
-    /// `memory.low`, bytes.
+    /// Holds `memory.low`, bytes.
     Low,
-    /// `memory.high`, bytes.
+    /// Holds `memory.high`, bytes.
     High,
-    /// `memory.max`, bytes.
+    /// Holds `memory.max`, bytes.
     Max,
-    /// `memory.swap.max`, bytes.
+    /// Holds `memory.swap.max`, bytes.
     SwapMax,
 }
 
-/// Counts of events of a group.
+/// Names a count of events of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// It was reclaimed from although it was below `memory.low`.
+    /// Counts reclaims from the group although it was below `memory.low`.
     Low,
-    /// It was over `memory.high`.
+    /// Counts the times that the group was over `memory.high`.
     High,
-    /// A fault met `memory.max`.
+    /// Counts faults that met `memory.max`.
     Max,
-    /// Reclaim could not make room.
+    /// Counts failures of reclaim to make room.
     Oom,
-    /// A page found no room in swap.
+    /// Counts pages that found no room in swap.
     SwapFail,
-    /// A page went to the compressed pool.
+    /// Counts pages that went to the compressed pool.
     Zswpout,
-    /// A page was written to the swap file.
+    /// Counts pages written to the swap file.
     Pswpout,
-    /// A page came back from it.
+    /// Counts pages read back from the swap file.
     Pswpin,
-    /// A page of zeros needed no swap.
+    /// Counts pages of zeros, which need no swap.
     SwpoutZero,
-    /// Faults waited so long that it was said.
+    /// Counts warnings about faults that waited too long.
     Stuck,
 }
 
 impl Happened {
-    /// How many things can happen.
+    /// Counts the kinds of events.
     pub const ALL: usize = Self::Stuck as usize + 1;
 }
 
 /// Holds the usage, limits and events of one group.
 #[derive(Debug)]
 pub struct Account {
-    /// Its path below the root, `/` for the root itself.
+    /// Holds the group's path below the root, `/` for the root itself.
     pub path: String,
-    /// The policy's name for it.
+    /// Names the group to the policy.
     pub memcg: MemcgId,
-    /// Reclaim is wanted and the policy knows.
+    /// Says that reclaim is wanted and the policy knows.
     pub wanted: AtomicBool,
     parent: Option<Arc<Account>>,
     usage: AtomicU64,
@@ -85,11 +85,11 @@ pub struct Account {
     settings: [AtomicU64; 5],
     swappiness: AtomicU8,
     events: [AtomicU64; Happened::ALL],
-    /// Its faults, those of groups below it not included.
+    /// Counts the group's faults, those of groups below it not included.
     pub faults: Faults,
-    /// Time lost for want of memory, here and below.
+    /// Counts time lost for want of memory, in the group and below.
     pub pressure: Pressure,
-    /// Pages evicted since this number was given out belong to the working set (`distance`).
+    /// Holds the number of the oldest eviction that belongs to the working set (`distance`).
     pub recent: AtomicU32,
     removed: AtomicBool,
 }
@@ -116,12 +116,12 @@ impl Account {
         }
     }
 
-    /// The group is gone; its number is not used again.
+    /// Removes the group; its number is not used again.
     pub fn remove(&self) {
         self.removed.store(true, Ordering::Release);
     }
 
-    /// It is gone.
+    /// Tells whether the group was removed.
     pub fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Acquire)
     }
@@ -254,7 +254,7 @@ impl Account {
         }
     }
 
-    /// A page goes to swap, if no group has its `memory.swap.max` full.
+    /// Charges a page to swap, if no group has its `memory.swap.max` full.
     pub fn try_charge_swap(&self) -> bool {
         let bytes = PAGE as u64;
         if self.swap_room() < bytes {
@@ -266,14 +266,14 @@ impl Account {
         true
     }
 
-    /// A page leaves swap.
+    /// Uncharges a page that leaves swap.
     pub fn uncharge_swap(&self) {
         for account in self.ancestry() {
             account.swap.fetch_sub(PAGE as u64, Ordering::AcqRel);
         }
     }
 
-    /// Bytes it may still put into swap.
+    /// Counts the bytes that the group may still put into swap.
     pub fn swap_room(&self) -> u64 {
         let room = |a: &Self| a.get(Setting::SwapMax).saturating_sub(a.swap());
         self.ancestry().map(room).min().unwrap_or(0)
@@ -295,7 +295,7 @@ impl Account {
         below_max.min(self.get(Setting::High))
     }
 
-    /// There is room for pages that nobody asked for.
+    /// Tells whether there is room for pages that nobody asked for.
     pub fn has_plenty(&self) -> bool {
         self.ancestry().all(|account| account.usage() + PAGE_COST <= account.background_from())
     }

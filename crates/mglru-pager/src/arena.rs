@@ -57,7 +57,7 @@ pub struct Arena {
     failure: Failure,
 }
 
-/// What is said of an arena when it is made, and never changes.
+/// Holds the facts of an arena that never change after it is made.
 struct Fixed {
     id: u32,
     backing: Backing,
@@ -130,7 +130,7 @@ impl Arena {
         self.ground.staging.as_deref()
     }
 
-    /// Returns what tells of its faults.
+    /// Returns the source of its faults.
     pub fn uffd(&self) -> &Uffd {
         &self.ground.uffd
     }
@@ -155,12 +155,12 @@ impl Arena {
         self.signals.waits_for_room()
     }
 
-    /// Swap backs it, as soon as it is stored to.
+    /// Tells whether swap backs the arena, as soon as it is stored to.
     pub fn is_anon(&self) -> bool {
         !matches!(self.fixed.backing, Backing::Store(_))
     }
 
-    /// Pages are a store's until they are stored to.
+    /// Tells whether pages come from a store until they are stored to.
     pub fn is_copy(&self) -> bool {
         matches!(self.fixed.backing, Backing::Copy(_))
     }
@@ -170,12 +170,12 @@ impl Arena {
         self.fixed.backing.store()
     }
 
-    /// Where a page comes from that is absent: its store, unless it was stored to and swapped out.
+    /// Returns the store of an absent page, unless the page was stored to and swapped out.
     pub fn source(&self, page: u32) -> Option<&Arc<dyn Store>> {
         self.store().filter(|_| !self.is_copy() || self.pages.slot(page) == 0)
     }
 
-    /// The page was stored to: its content is no store's.
+    /// Tells whether the page was stored to: no store has its content.
     pub fn is_own(&self, page: u32) -> bool {
         self.is_anon() && (!self.is_copy() || self.is_changed(page))
     }
@@ -191,7 +191,7 @@ impl Arena {
         self.ground.staging.is_some()
     }
 
-    /// How it is known which of its pages were used.
+    /// Returns how the policy learns which of its pages were used.
     pub fn bits(&self) -> Bits {
         match self.is_heap() {
             false => Bits::Entries,
@@ -227,7 +227,7 @@ impl Arena {
         Span { start: self.offset(first), len: self.offset(n) }
     }
 
-    /// How it will be used.
+    /// Returns how the arena will be used.
     pub fn access(&self) -> Access {
         self.advised.get()
     }
@@ -273,7 +273,7 @@ impl Arena {
         }
     }
 
-    /// A page that is missing is read with its neighbours: that is wanted, and there is room.
+    /// Says whether a missing page is read with its neighbours: that is wanted, and there is room.
     pub fn has_neighbours_read(&self) -> bool {
         match self.access() {
             Access::Random => false,

@@ -27,18 +27,19 @@ const REAP: Duration = Duration::from_secs(1);
 /// Messages taken at once.
 const MESSAGES: usize = 16;
 
-/// When a child gets the pages that were not in memory at its fork.
+/// Selects when a child gets the pages that were not in memory at its fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForkPolicy {
-    /// As it touches them, for as long as its parent lives; the rest when its parent ends.
+    /// Serves pages as the child touches them, for as long as its parent lives; the rest when its
+    /// parent ends.
     #[default]
     Serve,
-    /// All of them at once.
+    /// Copies all of them at once.
     Copy,
 }
 
 impl ForkPolicy {
-    /// As it is written on a command line.
+    /// Returns the name on a command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serve => "serve",
@@ -47,14 +48,14 @@ impl ForkPolicy {
     }
 }
 
-/// The way to the thread that serves children.
+/// Sends requests to the thread that serves children.
 pub struct Children {
     wake: Wake,
     inbox: Mutex<Inbox>,
     /// Pages are on their way to be the parent's alone.
     unsharing: AtomicBool,
     stopping: AtomicBool,
-    /// Addresses that the program keeps from its children.
+    /// Lists addresses that the program keeps from its children.
     pub withheld: Withheld,
 }
 
@@ -70,21 +71,21 @@ struct Inbox {
 /// The content that a child is to find at a page.
 #[derive(Clone)]
 enum Held {
-    /// A share of a slot.
+    /// Holds a share of a slot.
     Slot(Slot),
     Bytes(Box<[u8]>),
 }
 
-/// The parent's heap, as a child that was forked from it knows it.
+/// Describes the parent's heap, as a child that was forked from it knows it.
 #[derive(Clone)]
 pub struct Parent {
-    /// Address of its first page.
+    /// Holds the address of its first page.
     pub start: u64,
-    /// Its length.
+    /// Counts the pages of the heap.
     pub nr_pages: u32,
-    /// An address where children have nothing.
+    /// Holds an address where children have nothing.
     pub absent: u64,
-    /// Swap that its pages were in.
+    /// Holds the swap that its pages were in.
     pub swap: PaidSwap,
 }
 
@@ -135,12 +136,12 @@ impl Children {
         Ok((children, thread))
     }
 
-    /// A child was born.
+    /// Serves a child from now on.
     pub fn adopt(&self, child: Child) {
         self.post(|inbox| inbox.adopted.push(child));
     }
 
-    /// These addresses of the parent are shared with a child.
+    /// Notes that these addresses of the parent are shared with a child.
     pub fn unshare(&self, addresses: Vec<u64>) {
         self.post(|inbox| {
             if !inbox.kept_shared {
@@ -156,7 +157,7 @@ impl Children {
         self.finish();
     }
 
-    /// Shared pages will be the parent's alone soon.
+    /// Tells whether shared pages will soon be the parent's alone.
     pub fn is_unsharing(&self) -> bool {
         self.unsharing.load(Ordering::Acquire)
     }
@@ -249,7 +250,7 @@ fn serve_all(children: &mut Vec<Child>, all: bool, tools: &mut Tools) {
 }
 
 impl Child {
-    /// It has been given nothing yet.
+    /// Makes the record of a child that has received nothing yet.
     pub fn new(parent: Parent, uffd: Uffd) -> Self {
         Self { parent, uffd, held: BTreeMap::new(), again: Vec::new() }
     }
@@ -356,7 +357,7 @@ impl Child {
         self.serve(born, tools)
     }
 
-    /// Nothing tells that it ended but the refusal of a copy, to where it has nothing.
+    /// Only a refused copy shows that it ended: it has no memory there.
     fn is_alive(&self, tools: &Tools) -> Result<(), Ended> {
         match self.uffd.copy(self.parent.absent, &tools.zeros, false) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(Ended),

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! One thread answers, one request after another. Only root and the user that the program runs as
-//! are answered, and clients ask only servers of root's or their own user's: the kernel tells each
+//! are answered, and clients ask only servers of root's or their own user's: the kernel gives each
 //! end whose the other is, so that neither depends on where the socket is.
 
 mod client;
@@ -38,7 +38,7 @@ const LONGEST: usize = 8 << 10;
 /// A caller that does not take its answer in this time is turned away.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A socket that answers for a pager, until this is dropped.
+/// Answers at a socket for a pager, until this is dropped.
 pub struct Control {
     path: PathBuf,
     listener: RawFd,
@@ -97,7 +97,7 @@ pub fn is_stale(path: &Path) -> bool {
 }
 
 impl Control {
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -111,8 +111,8 @@ impl Control {
         let _ = std::fs::remove_file(&self.path);
     }
 
-    /// In the child of a fork, which has the parent's descriptors but nobody to answer: callers
-    /// shall learn when the parent ends.
+    /// Closes the socket in the child of a fork, which has the parent's descriptors but no thread
+    /// to answer: callers shall learn when the parent ends.
     pub fn abandon(self) {
         // SAFETY: the thread that used it is not in this process, and this handle ends here.
         #[allow(unsafe_code)]
@@ -172,7 +172,7 @@ impl Server {
     }
 }
 
-/// Others are told why they are turned away.
+/// Others get the reason of the refusal.
 fn is_welcome(mut stream: &UnixStream) -> bool {
     let Ok(peer) = Peer::of(stream) else { return false };
     if !peer.is_trusted() {

@@ -15,16 +15,17 @@ use crate::sys::uffd::Uffd;
 /// Handlers of an arena at most.
 const MOST_HANDLERS: usize = 4;
 
-/// The engine that serves faults.
+/// Selects the engine that serves faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultEngine {
-    /// A thread of each mapping. System calls may be given its memory.
+    /// Serves faults by a thread of each mapping. System calls may be given its memory.
     #[default]
     Thread,
-    /// The thread that faults, by SIGBUS: cheaper, where all that touches the memory is the
-    /// program's own code. A system call that is given a page that is not there fails with EFAULT.
-    /// Heaps are served by threads all the same. The program blocks SIGBUS nowhere, and gives a
-    /// handler of its own to [`others_bus`](crate::threads::others_bus); `mglru exec` sees to both.
+    /// Serves faults in the thread that faults, by SIGBUS: cheaper, where all that touches the
+    /// memory is the program's code. A system call that is given a page that is not there fails
+    /// with EFAULT. Heaps are served by threads all the same. The program blocks SIGBUS nowhere,
+    /// and gives its own handler to [`others_bus`](crate::threads::others_bus); `mglru exec` sees
+    /// to both.
     Sigbus,
 }
 
@@ -38,20 +39,20 @@ impl FaultEngine {
     }
 }
 
-/// Work that is left to a handler by a thread that serves its own faults.
+/// Names work that a thread which serves its own faults leaves to a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A fault of a page, by a store or not.
+    /// Reports a fault of a page, by a store or not.
     Touched(u32, bool),
-    /// Post what happened to a page.
+    /// Posts an event of a page.
     Happened(Event, u32),
-    /// A slot of swap is free.
+    /// Frees a slot of swap.
     Free(Slot),
 }
 
-/// The questions that who serves an arena asks its engine.
+/// Answers what the thread that serves an arena asks of its engine.
 pub trait Engine: Send + Sync {
-    /// Opens what the kernel tells of faults through.
+    /// Opens the file through which the kernel reports faults.
     ///
     /// # Errors
     /// The kernel refuses, or lacks what the engine needs.
@@ -68,7 +69,7 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// No fault will come; returns when none is being served by who had it.
+    /// No fault will come; returns when no handler serves one any more.
     fn end(&self) {}
 
     /// Hands a handler what is left to it by threads that serve their own faults.
@@ -86,9 +87,9 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// Threads of the arena's, so that no two faulting processors wait for one to submit reads and
-/// copy pages: as many as there are processors, and no more than can wait for a device at its best
-/// depth.
+/// Serves an arena by several threads, so that no two faulting processors wait for one to submit
+/// reads and copy pages: as many as there are processors, and no more than can wait for a device at
+/// its best depth.
 pub struct Threads;
 
 impl Engine for Threads {
@@ -101,9 +102,10 @@ impl Engine for Threads {
     }
 }
 
-/// Only one thread may install pages of a heap, whose events it must read first.
+/// Serves a heap by one thread, the only one that may install its pages: it must read the heap's
+/// events first.
 pub struct OneThread {
-    /// The kernel's accessed bits are used, if it keeps any.
+    /// Uses the kernel's accessed bits, if it keeps any.
     pub kept_bits: bool,
 }
 

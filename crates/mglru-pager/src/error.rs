@@ -2,16 +2,16 @@
 
 use std::io;
 
-/// Why the pager could not do what was asked.
+/// Says why the pager could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum PagerError {
-    /// The kernel refused, or a file did.
+    /// Reports a refusal of the kernel, or of a file.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A group's `memory.max` leaves no room for the tables of a mapping.
+    /// Says that a group's `memory.max` leaves no room for the tables of a mapping.
     #[error("group {0}: memory.max leaves no room for the mapping's tables")]
     NoRoom(String),
-    /// A value is out of its range.
+    /// Says that a value is out of its range.
     #[error("{what}: {got} is not within {takes}")]
     OutOfRange {
         /// The name of the value.
@@ -21,22 +21,22 @@ pub enum PagerError {
         /// The values that it takes.
         takes: String,
     },
-    /// A group's name is taken or not a name.
+    /// Says that a group's name is taken or not a name.
     #[error("`{0}` is not a new group's name")]
     GroupName(String),
-    /// No such group.
+    /// Says that there is no such group.
     #[error("there is no group `{0}`")]
     NoGroup(String),
-    /// A group that still has groups or mappings, or is the root.
+    /// Says that a group still has groups or mappings, or is the root.
     #[error("group {0} is in use")]
     Busy(String),
-    /// No group has such a file.
+    /// Says that no group has such a file.
     #[error("there is no file `{0}` in a group")]
     NoFile(String),
-    /// It cannot be read, or cannot be written.
+    /// Says that a file cannot be read, or cannot be written.
     #[error("{0} cannot be used this way")]
     FileAccess(String),
-    /// A file does not take a text.
+    /// Says that a file does not take a text.
     #[error("{file}: `{text}` is not a value")]
     Value {
         /// Its name.
@@ -44,7 +44,7 @@ pub enum PagerError {
         /// The text that was written.
         text: String,
     },
-    /// Less was reclaimed than asked for.
+    /// Says that less was reclaimed than asked for.
     #[error("{got} of {wanted} bytes were reclaimed")]
     Reclaimed {
         /// Bytes that were.
@@ -52,16 +52,16 @@ pub enum PagerError {
         /// Bytes that were to be.
         wanted: u64,
     },
-    /// A request that this pager cannot carry out.
+    /// Refuses a request that this pager cannot carry out.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
-    /// The pager was shut down.
+    /// Says that the pager was shut down.
     #[error("the pager has stopped")]
     Stopped,
 }
 
 impl PagerError {
-    /// The errno that a C function would give.
+    /// Returns the errno that a C function would give.
     pub fn errno(&self) -> i32 {
         match self {
             Self::Io(error) => error.raw_os_error().unwrap_or(match error.kind() {
@@ -86,7 +86,7 @@ impl PagerError {
 pub struct Failure(pub i32, pub String);
 
 impl Failure {
-    /// An argument that cannot be.
+    /// Makes the error for an argument that cannot be.
     pub fn invalid(why: impl Into<String>) -> Self {
         Self(libc::EINVAL, why.into())
     }

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Names the kind of access that faulted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A page that never held anything.
+    /// Fills a page that never held anything.
     Minor,
-    /// Its content was read.
+    /// Reads the page's content.
     Major,
-    /// It was unpacked from the compressed pool.
+    /// Unpacks the page from the compressed pool.
     Zswap,
-    /// It was staged, on its way out, and is used again.
+    /// Takes back a staged page, on its way out, that is used again.
     Limbo,
-    /// The first store to a clean page.
+    /// Serves the first store to a clean page.
     Protect,
 }
 
@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// Classes of duration: below 1 µs, below 2 µs, and so on; the last has no bound.
+/// Counts the classes of duration: below 1 µs, below 2 µs, and so on; the last has no bound.
 pub const CLASSES: usize = 25;
 
 /// The class that a duration falls in, ns.
@@ -36,12 +36,12 @@ fn class(ns: u64) -> usize {
     ((u64::BITS - us.leading_zeros()) as usize).min(CLASSES - 1)
 }
 
-/// Durations of one kind.
+/// Counts the durations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// By class.
+    /// Counts faults by class.
     pub counts: [u64; CLASSES],
-    /// Together, ns.
+    /// Sums up durations, ns.
     pub sum: u64,
 }
 

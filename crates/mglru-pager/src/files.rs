@@ -17,7 +17,7 @@ type Write = fn(&Group, &str) -> Result<(), PagerError>;
 /// Describes one file of a group.
 #[derive(Clone, Copy)]
 pub struct GroupFile {
-    /// Its name.
+    /// Names the file.
     pub name: &'static str,
     read: Option<Read>,
     write: Option<Write>,
@@ -85,7 +85,7 @@ const FILES: &[GroupFile] = &[
     shown("mglru.tiers", metrics::tiers),
 ];
 
-/// All files of a group, in the order of their names.
+/// Lists all files of a group, in the order of their names.
 pub fn files() -> &'static [GroupFile] {
     FILES
 }

@@ -23,7 +23,7 @@ const WANTED: u32 = 1;
 const CLOSED: u32 = 2;
 /// One will begin when no heap is being ended.
 const ASKED: u32 = 3;
-/// How often those who wait look again: a fork takes longer.
+/// How often waiting threads look again: a fork takes longer.
 const LOOK: Duration = Duration::from_micros(50);
 
 static PHASE: AtomicU32 = AtomicU32::new(OPEN);
@@ -37,9 +37,9 @@ static HELD: AtomicBool = AtomicBool::new(false);
 /// Names the kind of thread that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// A handler.
+    /// Names a handler.
     Handler = 0,
-    /// The policy, or who serves children.
+    /// Names the policy, or the thread that serves children.
     Other = 1,
 }
 
@@ -67,7 +67,7 @@ pub fn work(who: Who) -> Work {
     }
 }
 
-/// A heap that is being ended; no fork begins while it lives.
+/// Marks a heap that is being ended; no fork begins while it lives.
 pub struct Ending(());
 
 /// Begins to end a heap, after the fork that may be in the way.

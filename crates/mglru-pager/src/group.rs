@@ -44,15 +44,15 @@ const TRIES: u32 = 8;
 /// Names a limit or protection of a group, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// `memory.min`: never reclaimed below it.
+    /// Sets `memory.min`: the group is never reclaimed below it.
     Min,
-    /// `memory.low`: not while others have more.
+    /// Sets `memory.low`: the group is not reclaimed below it while others have more.
     Low,
-    /// `memory.high`: reclaimed down to it in the background.
+    /// Sets `memory.high`: the group is reclaimed down to it in the background.
     High,
-    /// `memory.max`: never exceeded.
+    /// Sets `memory.max`, which is never exceeded.
     Max,
-    /// `memory.swap.max`.
+    /// Sets `memory.swap.max`.
     SwapMax,
 }
 
@@ -157,8 +157,9 @@ impl Group {
         self.running.shared().wake.summon();
     }
 
-    /// As [`Self::set_limit`], for whoever is not trusted: the root keeps room for the pager. As
-    /// the kernel does for a write to the file, reclaims what is over the limit before it returns.
+    /// As [`Self::set_limit`], for a caller that is not trusted: the root keeps room for the pager.
+    /// As the kernel does for a write to the file, reclaims what is over the limit before it
+    /// returns.
     pub(crate) fn change_limit(&self, limit: Limit, bytes: Option<u64>) -> Result<(), PagerError> {
         let root = self.account.parent().is_none();
         if let Some(got) = bytes.filter(|&n| root && limit == Limit::Max && n < LEAST_MAX) {
@@ -219,7 +220,7 @@ impl Group {
         self.account.pressure.text(clock::monotonic())
     }
 
-    /// Reclaims as `memory.reclaim` does: evicts up to `bytes`, and tells how many it was.
+    /// Reclaims as `memory.reclaim` does: evicts up to `bytes`, and returns how many it evicted.
     ///
     /// # Errors
     /// The policy thread is gone.
@@ -258,7 +259,7 @@ impl Group {
         self.ask(|policy, memcg| policy.report(memcg))
     }
 
-    /// All that is counted, groups below included.
+    /// Returns all counters, groups below included.
     ///
     /// # Errors
     /// The policy thread is gone.

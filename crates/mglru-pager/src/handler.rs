@@ -58,7 +58,7 @@ struct Touch {
     since: u64,
 }
 
-/// What the handlers of one arena share among themselves.
+/// Holds the state that the handlers of one arena share.
 pub struct Shared {
     engine: Arc<dyn Engine>,
     /// The arena's last misses of swap.
@@ -243,7 +243,7 @@ impl Handler {
         }
     }
 
-    /// Serves a fault, as far as that goes now, and notes how long it took if that is all.
+    /// Serves a fault. If it ends without waiting, records how long it took.
     fn touched(&mut self, touch: Touch) {
         let under_way = self.under_way();
         let locked = self.arena.pages().lock_or_wait(touch.page);

@@ -64,7 +64,7 @@ impl Heap {
     pub fn map(&self, len: usize, hint: Option<usize>) -> Option<*mut u8> {
         let len = len.checked_next_multiple_of(PAGE).filter(|&len| len > 0)?;
         let range = self.take(len, hint)?;
-        // SAFETY: the range was free until now, and whoever it goes to does not have it yet.
+        // SAFETY: the range was free until now, and its future user does not have it yet.
         #[allow(unsafe_code)]
         match unsafe { self.open(&range) } {
             Ok(()) => Some(range.start as *mut u8),
@@ -89,8 +89,8 @@ impl Heap {
         }
     }
 
-    /// As [`Self::map`], at a range of the heap's that is the caller's, whatever is there. False:
-    /// it is not the heap's, or the kernel refuses.
+    /// Maps as [`Self::map`] does, at a range of the heap that belongs to the caller, whatever is
+    /// there. False: it is not the heap's, or the kernel refuses.
     ///
     /// # Safety
     /// Nobody uses what is there.
@@ -217,7 +217,7 @@ impl Heap {
         self.children.finish();
     }
 
-    /// Counts of its faults.
+    /// Counts its faults.
     pub fn stat(&self) -> FaultStat {
         self.arena().counters().now()
     }

@@ -26,23 +26,26 @@ pub const ENV_LEAST: &str = "MGLRU_LEAST_MAPPING";
 pub const LEAST: usize = 1 << 20;
 /// Heaps are managed, and this is how forks are: `serve` or `copy`.
 pub const ENV_FORK: &str = "MGLRU_FORK";
-/// The engine that serves faults of file mappings: `thread` (unless set) or `sigbus`.
+/// Selects the engine that serves faults of file mappings: `thread` (unless set) or `sigbus`.
 pub const ENV_FAULTS: &str = "MGLRU_FAULTS";
 /// Shared mappings of files are managed too, if this is set to 1.
 pub const ENV_SHARED_FILES: &str = "MGLRU_SHARED_FILES";
 /// Sets the size of the swap file, bytes; none if 0.
 pub const ENV_SWAP: &str = "MGLRU_SWAP";
-/// Where the swap file is; /var/tmp unless set.
+/// Says where the swap file is; /var/tmp unless set.
 pub const ENV_SWAP_DIR: &str = "MGLRU_SWAP_DIR";
 /// Gives the default of [`ENV_SWAP_DIR`].
 pub const SWAP_DIR: &str = "/var/tmp";
-/// Where the preload library is, if not beside the program that launches.
+/// Says where the preload library is, if not beside the program that launches.
 pub const ENV_LIBRARY: &str = "MGLRU_PRELOAD";
 
 /// Memory outside of the budget ends the program: the process that was launched, by number.
 pub const ENV_STRICT: &str = "MGLRU_STRICT";
 
-/// Prefix of the names of sockets by which running pagers are seen and steered.
+/// Names the abstract socket of the process that writes the pager's trace events.
+pub const ENV_TRACE_EVENTS: &str = "MGLRU_TRACE_EVENTS";
+
+/// Sets the prefix of the names of sockets by which running pagers are seen and steered.
 pub const ENV_CONTROL: &str = "MGLRU_CONTROL";
 
 /// Names the socket of a process: an abstract name, which ends with the process, however that ends.
@@ -50,16 +53,16 @@ pub fn socket_of(prefix: &Path, pid: u32) -> PathBuf {
     format!("@{}/{pid}", prefix.display()).into()
 }
 
-/// Message, followed by the reason, when a mapping of a file is not managed.
+/// Begins the message that a mapping of a file is not managed; the reason follows.
 pub const LEFT: &str = "a mapping of a file stays with the kernel";
 
 const SETUID: u32 = 0o6000;
 const PT_INTERP: u32 = 3;
 
-/// Why a program cannot be launched.
+/// Says why a program cannot be launched.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// No such program.
+    /// There is no such program.
     #[error("`{0}` is not a program in PATH")]
     NotFound(String),
     /// It does not load libraries.
@@ -94,32 +97,35 @@ pub enum LaunchError {
 /// Sets a budget for a program's file mappings and its heap.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// The preload library; looked for, and built in a source tree, where absent.
+    /// Names the preload library; looked for, and built in a source tree, where absent.
     pub library: Option<PathBuf>,
-    /// `memory.max`, bytes.
+    /// Sets `memory.max`, bytes.
     pub memory_max: Option<u64>,
-    /// `memory.high`, bytes.
+    /// Sets `memory.high`, bytes.
     pub memory_high: Option<u64>,
     /// Shorter mappings are left to the kernel, bytes.
     pub least: Option<u64>,
-    /// How forks are, if heaps are to be managed.
+    /// Says how forks are, if heaps are to be managed.
     pub heap: Option<ForkPolicy>,
-    /// The engine that serves faults of file mappings.
+    /// Selects the engine that serves faults of file mappings.
     pub faults: FaultEngine,
     /// Manages shared mappings of files too, which other processes then see late.
     pub shared_files: bool,
-    /// Bytes of the swap file behind the compressed pool, which takes room when the pool is full.
+    /// Sets the bytes of the swap file behind the compressed pool, which takes room when the pool
+    /// is full.
     pub swap: Option<u64>,
-    /// Where the swap file is; /var/tmp unless set.
+    /// Says where the swap file is; /var/tmp unless set.
     pub swap_dir: Option<PathBuf>,
-    /// Prefix of its socket's name; without that it offers none.
+    /// Sets the prefix of its socket's name; without that it offers none.
     pub control: Option<PathBuf>,
     /// Memory outside of the budget ends the program.
     pub strict: bool,
+    /// Says where trace events of reclaim go: the abstract socket of the process that writes them.
+    pub trace_events: Option<String>,
 }
 
 impl Launch {
-    /// The command that runs `program` under the budget; arguments are the caller's to add.
+    /// Returns the command that runs `program` under the budget; arguments are the caller's to add.
     ///
     /// # Errors
     /// The program cannot be managed, or the preload library is missing.
@@ -152,6 +158,9 @@ impl Launch {
         command.env(ENV_SHARED_FILES, if self.shared_files { "1" } else { "0" });
         if let Some(fork) = self.heap {
             command.env(ENV_FORK, fork.name());
+        }
+        if let Some(name) = &self.trace_events {
+            command.env(ENV_TRACE_EVENTS, name);
         }
         if self.strict {
             // The command is to be executed in place of this process.
@@ -196,8 +205,8 @@ fn find(program: &str) -> Result<PathBuf, LaunchError> {
     found.ok_or_else(not_found)
 }
 
-/// The malloc that is preloaded with the library, because it asks mmap for all its memory: the C
-/// library's own calls cannot be stood in for. Looked for where distributions keep it.
+/// Finds the malloc that is preloaded with the library, because it asks mmap for all its memory:
+/// the C library's own calls cannot be stood in for. Looked for where distributions keep it.
 pub fn malloc() -> Option<PathBuf> {
     const NAME: &str = "libjemalloc.so.2";
     const FOLDERS: [&str; 5] =

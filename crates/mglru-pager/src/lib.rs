@@ -24,6 +24,7 @@ mod children;
 pub mod control;
 mod engine;
 mod error;
+pub mod events;
 mod faults;
 mod files;
 mod forks;

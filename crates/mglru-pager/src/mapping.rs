@@ -1,7 +1,7 @@
 //! Mapped memory as callers hold it. A hit is a plain load; a miss waits for its page.
 //!
 //! A page that cannot be read back (an I/O error, or no room and nothing to reclaim) is SIGBUS
-//! for whoever touches it, as with any mapping.
+//! for a thread that touches it, as with any mapping.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::policy::{Policy, Shared};
 use crate::service::Service;
 use crate::sys::PAGE;
 
-/// How a mapping or a part of it will be used.
+/// Says how a mapping or a part of it will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Neighbours of a missing page are read with it, those of a swapped one where misses follow
     /// each other. The whole mapping.
     Normal,
-    /// They are not. The whole mapping.
+    /// Reads no neighbours. Applies to the whole mapping.
     Random,
-    /// More is read ahead, and accesses do not protect from eviction. The whole mapping.
+    /// Reads more ahead; accesses do not protect from eviction. Applies to the whole mapping.
     Sequential,
-    /// Will be used: resident when the call returns, as far as there is room.
+    /// Makes pages resident before the call returns, as far as there is room.
     PopulateRead,
-    /// Will not be used soon: first in line for eviction.
+    /// Puts pages first in line for eviction.
     Cold,
-    /// Will not be used soon: written back and evicted now, as far as possible.
+    /// Writes pages back and evicts them now, as far as possible.
     PageOut,
 }
 

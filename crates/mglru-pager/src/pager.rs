@@ -7,6 +7,7 @@ use mglru::{Config, MemcgId};
 use crate::account::{Account, NO_LIMIT, Setting};
 use crate::engine::FaultEngine;
 use crate::error::PagerError;
+use crate::events::EventSender;
 use crate::group::Group;
 use crate::policy;
 use crate::running::{LEAST_MAX, Running};
@@ -47,7 +48,7 @@ impl PagerOptions {
         self
     }
 
-    /// From here on pages are reclaimed in the background, bytes.
+    /// Sets the size from which on pages are reclaimed in the background, bytes.
     pub fn memory_high(mut self, bytes: u64) -> Self {
         self.memory_high = bytes;
         self
@@ -65,7 +66,7 @@ impl PagerOptions {
         self
     }
 
-    /// The engine that serves faults.
+    /// Selects the engine that serves faults.
     pub fn fault_engine(mut self, engine: FaultEngine) -> Self {
         self.faults = engine;
         self
@@ -126,6 +127,15 @@ impl Pager {
         let found = self.running.shared().call(move |policy| policy.group(&wanted))?;
         let account = found.ok_or_else(|| PagerError::NoGroup(path.into()))?;
         Ok(Group::new(self.running.clone(), account))
+    }
+
+    /// Writes the trace events of reclaim to a ring from now on. The ring is paid for from the
+    /// budget.
+    ///
+    /// # Errors
+    /// The policy thread is gone.
+    pub fn trace_events(&self, sender: EventSender) -> Result<(), PagerError> {
+        self.running.shared().call(move |policy| policy.trace_events(sender))
     }
 
     /// Asserts the invariants of the policy core.

@@ -5,7 +5,7 @@
 //! protection (present, or as a marker where nothing is present). An entry without protection
 //! exists only while the page is dirty, or locked on its way to dirty.
 //!
-//! Whoever changes content, presence or protection of a page holds its lock. Taking a page's
+//! A thread that changes content, presence or protection of a page holds its lock. Taking a page's
 //! entries away (sampling) changes none of the three and needs no lock.
 
 use std::io;
@@ -21,26 +21,26 @@ const PINNED: u8 = 0x20;
 /// It was used again after it was staged.
 const YOUNG: u8 = 0x10;
 
-/// Where a page's content is.
+/// Says where a page's content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// In the store, or nowhere: then it is zeros.
+    /// Keeps the content in the store, or nowhere: then it is zeros.
     Absent,
-    /// In memory, and the same in the store.
+    /// Keeps the content in memory, and the same in the store.
     Clean,
-    /// In memory only.
+    /// Keeps the content in memory only.
     Dirty,
-    /// Nowhere: its read failed or it found no room. Access is SIGBUS.
+    /// Has no content: its read failed or it found no room. Access is SIGBUS.
     Poisoned,
-    /// A heap page in memory that was taken from the program. Its content is saved if it has a
-    /// slot.
+    /// Keeps a heap page in memory that was taken from the program. Its content is saved if it has
+    /// a slot.
     Staged,
-    /// The program gave its addresses up, for good: whatever is there is none of the pager's.
+    /// Has left the pager: the program gave its addresses up, for good.
     Gone,
 }
 
 impl Presence {
-    /// The state of a page once it was brought for a store or a load.
+    /// Returns the state of a page once it was brought for a store or a load.
     pub fn after(store: bool) -> Self {
         if store { Self::Dirty } else { Self::Clean }
     }
@@ -72,7 +72,7 @@ impl Presence {
         matches!(self, Self::Clean | Self::Dirty | Self::Staged)
     }
 
-    /// The program can use it without a fault, stores perhaps excepted.
+    /// Tells whether the program can use the page without a fault, stores perhaps excepted.
     pub fn is_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty)
     }
@@ -91,7 +91,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// `nr_pages` absent pages; with slots if they can be swapped.
+    /// Makes a table of `nr_pages` absent pages; with slots if they can be swapped.
     pub fn new(nr_pages: u32, swaps: bool) -> io::Result<Self> {
         let nr_slots = if swaps { nr_pages as usize } else { 0 };
         Ok(Self { states: Table::new(nr_pages as usize)?, slots: Table::new(nr_slots)? })
@@ -102,7 +102,7 @@ impl Pages {
         self.states.len() as u32
     }
 
-    /// Bytes this table takes.
+    /// Counts the bytes of this table.
     pub fn table_bytes(&self) -> u64 {
         (self.states.len() + self.slots.len() * size_of::<AtomicU32>()) as u64
     }
@@ -152,7 +152,7 @@ impl Pages {
         self.state(page).load(Ordering::Acquire) == 0 && self.slot(page) == 0
     }
 
-    /// Locks the page and tells where it is; `None`: somebody else holds it.
+    /// Locks the page and returns where it is; `None`: somebody else holds it.
     pub fn try_lock(&self, page: u32) -> Option<Presence> {
         let before = self.state(page).fetch_or(LOCKED, Ordering::Acquire);
         (before & LOCKED == 0).then(|| Presence::of(before))

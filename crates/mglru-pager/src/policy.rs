@@ -34,6 +34,7 @@ use mglru::{Bit, Config, Entry, Lru, MemcgId, NodeId, Zone};
 use crate::account::Account;
 use crate::arena::{Access, Event, INBOX, Posted};
 use crate::error::PagerError;
+use crate::events::{self, EventSender};
 use crate::forks::{self, Who};
 use crate::pages::Presence;
 use crate::swap::Swap;
@@ -140,7 +141,7 @@ pub fn start(
         watch: Watch::new(),
         idle: IdlePolicy::new(),
     };
-    let thread = thread::spawn("mglru-policy", move || policy.run())?;
+    let thread = thread::spawn(events::THREAD, move || policy.run())?;
     Ok((shared, thread))
 }
 
@@ -239,6 +240,7 @@ impl Policy {
             self.lru.set_mlocked(folio, true);
         }
         if touched {
+            self.world.note_fault(id, page, presence == Presence::Dirty);
             self.note_fresh(id, page);
         }
     }
@@ -263,6 +265,15 @@ impl Policy {
         if !self.lru.folios()[folio].flags.has(Bit::WRITEBACK) {
             self.lru.remove(folio);
             self.lru.add(folio, Entry::Plain);
+        }
+    }
+
+    /// Writes trace events from now on, to a ring that the root pays for.
+    pub(crate) fn trace_events(&mut self, sender: EventSender) {
+        let root = self.world.accounts[0].clone();
+        root.charge_anyway(sender.bytes());
+        if let Some(before) = self.world.events.replace(sender) {
+            root.uncharge(before.bytes());
         }
     }
 

@@ -9,7 +9,7 @@
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// PSI's averages move every two seconds.
+/// Sets the period, ns, in which PSI's averages move: two seconds.
 pub const PERIOD: u64 = 2_000_000_000;
 /// Windows of the averages, seconds.
 const WINDOWS: [f64; 3] = [10.0, 60.0, 300.0];
@@ -106,7 +106,7 @@ impl Pressure {
         state.working = working.max(1);
     }
 
-    /// Nothing stalls and the averages are zero: time alone changes nothing.
+    /// Tells whether nothing stalls and the averages are zero: time alone changes nothing.
     pub fn is_quiet(&self) -> bool {
         let state = self.state();
         state.stalled == 0 && state.some.is_quiet() && state.full.is_quiet()

@@ -7,23 +7,23 @@ use crate::sys::pagemap::Pagemap;
 use crate::sys::ring::Ring;
 use crate::sys::uffd::{self, Uffd};
 
-/// One thing a host has or lacks.
+/// Describes one feature that a host has or lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// What.
+    /// Names the feature.
     pub what: &'static str,
-    /// It is there.
+    /// Says that the host has it.
     pub ok: bool,
-    /// The pager does not work without.
+    /// Says that the pager does not work without it.
     pub required: bool,
-    /// The finding, or what goes wrong without it.
+    /// Holds the finding, or what goes wrong without it.
     pub detail: String,
-    /// The fix; empty when there is nothing to do.
+    /// Holds the fix; empty when there is nothing to do.
     pub fix: &'static str,
 }
 
-/// The fact that the kernel keeps accessed bits of heaps. Without it little is lost, and no kernel
-/// before 7.3 has it.
+/// Names the fact that the kernel keeps accessed bits of heaps. Without it little is lost, and no
+/// kernel before 7.3 has it.
 pub const KEPT_BITS: &str = "accessed bits of heaps (UFFDIO_RWPROTECT)";
 
 /// Looks at everything the pager uses.

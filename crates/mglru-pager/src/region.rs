@@ -15,7 +15,7 @@ impl Region {
         Self { free: BTreeMap::from([(all.start, all.end)]) }
     }
 
-    /// Nothing is free.
+    /// Makes a region with nothing free.
     pub fn empty() -> Self {
         Self { free: BTreeMap::new() }
     }

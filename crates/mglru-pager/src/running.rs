@@ -7,7 +7,7 @@ use crate::account::Account;
 use crate::engine::FaultEngine;
 use crate::policy::Shared;
 
-/// The least budget that leaves room for the pager itself, bytes.
+/// Sets the least budget that leaves room for the pager itself, bytes.
 pub const LEAST_MAX: u64 = 4 << 20;
 
 /// Keeps the policy thread alive.

@@ -28,7 +28,7 @@ fn engine_of(backing: &Backing, (faults, kept_bits): (FaultEngine, bool)) -> Arc
     }
 }
 
-/// An arena with its handlers at work.
+/// Holds an arena with its handlers at work.
 pub struct Service {
     running: Arc<Running>,
     owner: ForOwner,

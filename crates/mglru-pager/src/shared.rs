@@ -28,7 +28,7 @@ pub struct SharedMapping {
 }
 
 impl Group {
-    /// Anonymous memory of `len` bytes, a multiple of 8, zeros at first.
+    /// Maps anonymous memory of `len` bytes, a multiple of 8, zeros at first.
     ///
     /// # Errors
     /// As [`Group::map_anon`].
@@ -36,8 +36,8 @@ impl Group {
         Ok(SharedMapping::new(self.map_backing(len, Backing::Anon)?))
     }
 
-    /// A new file of `len` bytes in `folder`, written to the disk in full, that has no name: it is
-    /// nobody else's and gone with the mapping.
+    /// Maps a new file of `len` bytes in `folder`, written to the disk in full, that has no name:
+    /// no other process can open it, and it goes with the mapping.
     ///
     /// # Errors
     /// As [`Group::map_anon`]; the file cannot be made, or the disk is full.
@@ -102,8 +102,8 @@ impl SharedMapping {
         self.mapped.discard(&range)
     }
 
-    /// Says that a page was used. With the control `fifo` as policy, told of each access, this is
-    /// exact LRU, to compare with.
+    /// Says that a page was used. With the control `fifo` as policy, which sees each access, this
+    /// is exact LRU, to compare with.
     pub fn note_used(&self, page: usize) {
         self.mapped.note_used(page);
     }

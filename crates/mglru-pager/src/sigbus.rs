@@ -27,7 +27,7 @@ use crate::sys::uffd::Uffd;
 /// Arenas at a time whose faults are signalled.
 const ARENAS: usize = 256;
 
-/// Faults served by the threads that have them; the arena's handler does what they leave.
+/// Serves faults in the threads that have them; the arena's handler does what they leave.
 #[derive(Default)]
 pub struct Sigbus {
     notes: Arc<Notes>,
@@ -124,7 +124,7 @@ impl Place {
             std::thread::yield_now();
         }
         if !served.is_null() {
-            // SAFETY: it was a box, and who looked at it has gone.
+            // SAFETY: it was a box, and the thread that looked at it has gone.
             #[allow(unsafe_code)]
             drop(unsafe { Box::from_raw(served) });
         }

@@ -42,12 +42,12 @@ macro_rules! any_mapping {
                 self.mapped.pin(&range)
             }
 
-            /// Counts of its faults.
+            /// Counts its faults.
             pub fn stat(&self) -> FaultStat {
                 self.mapped.stat()
             }
 
-            /// Bytes that are resident, as the kernel counts them.
+            /// Counts the bytes that are resident, as the kernel counts them.
             ///
             /// # Errors
             /// The kernel does not say.
@@ -117,12 +117,12 @@ macro_rules! slice {
     };
 }
 
-/// Memory that can be read.
+/// Holds memory that can be read.
 pub struct Mapping {
     mapped: Mapped,
 }
 
-/// Memory that can be written.
+/// Holds memory that can be written.
 pub struct MappingMut {
     mapped: Mapped,
 }

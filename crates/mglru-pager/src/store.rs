@@ -16,7 +16,7 @@ pub trait Store: Send + Sync {
     /// Fills `out` with what is at `offset`. Bytes beyond the end are zeros.
     ///
     /// # Errors
-    /// Whoever touches the page gets SIGBUS.
+    /// A thread that touches the page gets SIGBUS.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
     /// Writes `content` at `offset`.
@@ -37,18 +37,19 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// A descriptor that transfers can be queued on.
+/// Describes a descriptor on which transfers can be queued.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'a> {
-    /// The descriptor.
+    /// Holds the descriptor.
     pub fd: BorrowedFd<'a>,
-    /// Where in it the mapping starts, bytes; a multiple of 4096.
+    /// Holds the offset in it where the mapping starts, bytes; a multiple of 4096.
     pub base: u64,
-    /// Whole pages of the mapping that it holds; those beyond go through the store's calls.
+    /// Counts the whole pages of the mapping that it holds; those beyond go through the store's
+    /// calls.
     pub nr_pages: u32,
 }
 
-/// A file or a part of one, past the page cache where its file system can.
+/// Stores pages in a file or a part of one, past the page cache where its file system can.
 #[derive(Debug)]
 pub struct FileStore {
     direct: File,
@@ -58,7 +59,7 @@ pub struct FileStore {
     base: u64,
     /// Its length from there on, bytes.
     len: AtomicU64,
-    /// That much of it at most.
+    /// Bounds the bytes of it.
     most: u64,
     /// Past the page cache and through it, once it may be written although it was opened to be
     /// read.
@@ -66,7 +67,8 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// All of the file as it is now. What the page cache holds of it is written out and dropped.
+    /// Stores pages in all of the file as it is now. What the page cache holds of it is written out
+    /// and dropped.
     ///
     /// # Errors
     /// It cannot be opened again, read for a private mapping or written for a shared one.
@@ -127,8 +129,8 @@ impl FileStore {
         self.len.load(Ordering::Acquire)
     }
 
-    /// The file was made shorter or longer. What lies beyond its end cannot be read, and is not
-    /// written.
+    /// Notes that the file was made shorter or longer. What lies beyond its end cannot be read, and
+    /// is not written.
     pub fn set_len(&self, len: u64) {
         self.len.store(len, Ordering::Release);
     }

@@ -33,12 +33,12 @@ pub use file::{SwapFile, check, room};
 /// Holds the options of a pager's swap.
 #[derive(Clone, Debug, Default)]
 pub struct SwapOptions {
-    /// How pages are compressed.
+    /// Selects how pages are compressed.
     pub codec: Codec,
-    /// Bytes the compressed pool may take; it is charged to the groups whose pages it holds.
+    /// Bounds the bytes of the compressed pool; it is charged to the groups whose pages it holds.
     pub pool_bytes: u64,
-    /// The folder of a file for what finds no room in the pool, and its size in bytes. The file
-    /// has no name, and takes room when the first page is to go there.
+    /// Names the folder of a file for what finds no room in the pool, and its size in bytes. The
+    /// file has no name, and takes room when the first page is to go there.
     pub file: Option<(std::path::PathBuf, u64)>,
 }
 
@@ -48,22 +48,22 @@ const LAST: u64 = 64;
 /// Tells where a page that leaves memory is kept.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// It is zeros: nothing needs to be kept.
+    /// Says that the page is zeros: nothing needs to be kept.
     Zeros,
-    /// In the pool, which takes so many bytes for it.
+    /// Says that the page is in the pool, which takes so many bytes for it.
     Pooled(Slot, u64),
-    /// A place in the file; the caller writes the page there.
+    /// Holds a place in the file; the caller writes the page there.
     ToWrite(Slot),
-    /// Nowhere to put it.
+    /// Says that swap is full.
     Full,
 }
 
 /// Tells where the content of a loaded page is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// Here is its content.
+    /// Returns the page's content.
     Content,
-    /// It must be read from the file, at this offset.
+    /// Says that the page must be read from the file, at this offset.
     ToRead(u64),
 }
 
@@ -123,17 +123,17 @@ impl Swap {
         self.file.iter().for_each(|file| file.note(error));
     }
 
-    /// May it be that it takes no more pages? The pool counts as if nothing compressed.
+    /// Says whether it may take no more pages. The pool counts as if nothing compressed.
     pub fn is_full(&self) -> bool {
         self.free_pages() < LAST || self.file.as_ref().is_some_and(LazyFile::has_failed)
     }
 
-    /// Why it takes no more pages.
+    /// Says why it takes no more pages.
     pub fn why_full(&self) -> String {
         self.file.as_ref().map_or_else(|| "there is no swap file".into(), LazyFile::why_full)
     }
 
-    /// Pages it may still take, at least: the pool counts as if nothing compressed.
+    /// Counts the pages that it may still take, at least: the pool counts as if nothing compressed.
     pub fn free_pages(&self) -> u64 {
         let held = self.held();
         (held.pool.room() / PAGE) as u64 + u64::from(held.slots.free_blocks())
@@ -227,10 +227,10 @@ impl Swap {
         self.check(slot, out)
     }
 
-    /// That this is what was written to the slot's block.
+    /// Checks that this is what was written to the slot's block.
     ///
     /// # Errors
-    /// It is not; which block, so that it can be told from a read that failed.
+    /// It is not; which block, so that it differs from a read that failed.
     pub fn check(&self, slot: Slot, page: &[u8]) -> io::Result<()> {
         match self.held().slots.get(slot) {
             Place::File { block, sum, state } if *sum != crc32fast::hash(page) => {
@@ -255,7 +255,7 @@ impl Swap {
         }
     }
 
-    /// The file does not hold the slot's page yet.
+    /// Tells whether the file does not hold the slot's page yet.
     pub fn is_being_written(&self, slot: Slot) -> bool {
         slot != 0 && self.held().slots.is_being_written(slot)
     }

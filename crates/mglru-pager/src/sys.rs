@@ -14,6 +14,7 @@ pub mod idle;
 pub mod memory;
 pub mod own;
 pub mod pagemap;
+pub mod pass;
 pub mod raw;
 pub mod ring;
 pub mod signal;
@@ -24,8 +25,16 @@ pub mod thread;
 pub mod uffd;
 mod uffd_abi;
 pub mod wake;
+pub mod words;
 
 use std::io;
+
+/// Returns the number of the calling thread, and of the processor it runs on.
+pub fn here() -> (u32, u32) {
+    // SAFETY: takes nothing.
+    let (thread, cpu) = unsafe { (libc::gettid(), libc::sched_getcpu()) };
+    (thread as u32, u32::try_from(cpu).unwrap_or(0))
+}
 
 /// Gives the size of a page, bytes.
 pub const PAGE: usize = 4096;

@@ -12,13 +12,13 @@ use crate::sys::{own, signal, tasks, thread};
 
 static APART: AtomicBool = AtomicBool::new(false);
 
-/// The pager's threads have an allocator that a fork does not hold still. Said before the first
-/// heap is made.
+/// Declares that the pager's threads have an allocator that a fork does not hold still. Called
+/// before the first heap is made.
 pub fn set_allocates_apart() {
     APART.store(true, Ordering::Release);
 }
 
-/// Was it said?
+/// Says whether that was declared.
 pub fn allocates_apart() -> bool {
     APART.load(Ordering::Acquire)
 }
@@ -29,8 +29,8 @@ pub fn others_bus(change: Option<libc::sigaction>) -> Option<libc::sigaction> {
     signal::others(change)
 }
 
-/// Says a line to whoever runs the program, unless the program put another file in the place of
-/// standard error.
+/// Says a line to the person who runs the program, unless the program put another file in the place
+/// of standard error.
 pub fn say(line: &str) {
     crate::sys::raw::say_line(&format!("{line}\n"));
 }

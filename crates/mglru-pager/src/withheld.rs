@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::region::Region;
 
-/// How a range is kept from children of forks.
+/// Says how a range is kept from children of forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withholding {
-    /// A child reads zeros (`MADV_WIPEONFORK`).
+    /// Lets a child read zeros (`MADV_WIPEONFORK`).
     Wiped = 0,
-    /// A child has no mapping there (`MADV_DONTFORK`).
+    /// Leaves the range unmapped in a child (`MADV_DONTFORK`).
     Absent = 1,
 }
 
-/// Ranges of addresses by how they are kept from children.
+/// Lists ranges of addresses by how they are kept from children.
 #[derive(Clone, Debug)]
 pub struct Ranges([Region; 2]);
 
@@ -39,7 +39,7 @@ impl Ranges {
 pub struct Withheld(Mutex<Arc<Ranges>>);
 
 impl Withheld {
-    /// Nothing is kept from children.
+    /// Begins with nothing kept from children.
     pub fn new() -> Self {
         Self(Mutex::new(Arc::new(Ranges([Region::empty(), Region::empty()]))))
     }

@@ -139,7 +139,7 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: size_t, advice
     if failed { errno() } else { 0 }
 }
 
-/// Stands in for mincore(2): what is reserved and not mapped is not told of.
+/// Stands in for mincore(2): what is reserved and not mapped is not reported.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mincore(address: *mut c_void, len: size_t, out: *mut c_uchar) -> c_int {
     if heap::has_hole(&addresses(address, len)) {

@@ -12,9 +12,9 @@ use mglru_pager::FaultEngine;
 use crate::table::any;
 use crate::{memory, places, settings};
 
-/// Largest bounce buffer of a transfer that is made in parts, bytes; no budget counts it.
+/// Bounds the bounce buffer of a transfer that is made in parts, bytes; no budget counts it.
 pub const PART: usize = 1 << 20;
-/// Largest bounce buffer of a message or of several buffers, bytes.
+/// Bounds the bounce buffer of a message or of several buffers, bytes.
 pub const MOST: usize = 16 << 20;
 /// The kernel takes no more buffers.
 const MOST_BUFFERS: usize = 1024;
@@ -87,7 +87,8 @@ pub fn concerns(mut memory: impl Iterator<Item = Range<usize>>) -> bool {
     may && memory.any(|piece| !piece.is_empty() && places::meet(&piece))
 }
 
-/// As [`concerns`], for stores. The kernel itself refuses memory that cannot be stored to.
+/// Does what [`concerns`] does, for stores. The kernel itself refuses memory that cannot be stored
+/// to.
 pub fn concerns_stores(mut memory: impl Iterator<Item = Range<usize>> + Clone) -> bool {
     concerns(memory.clone()) && !memory.any(|piece| places::refuse(&piece))
 }
@@ -129,7 +130,7 @@ pub fn loads(
     })
 }
 
-/// As [`loads`], for a call that stores to memory.
+/// Does what [`loads`] does, for a call that stores to memory.
 pub fn stores(
     fd: c_int,
     flags: c_int,
@@ -235,7 +236,11 @@ mod tests {
         assert_eq!(way(false).go(10, short(10)), 4);
         assert_eq!(way(true).go(10, |_, _| -1), -1);
         assert_eq!(way(true).go(10, |done, _| if done == 0 { 4 } else { -1 }), 4);
-        assert_eq!(way(false).go(2, |_, _| 7), 7, "a message was longer, and its length is told");
+        assert_eq!(
+            way(false).go(2, |_, _| 7),
+            7,
+            "a message was longer, and its length is returned"
+        );
         assert_eq!(way(true).go(0, |_, len| len as ssize_t), 0);
     }
 

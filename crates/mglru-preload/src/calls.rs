@@ -17,14 +17,16 @@ use crate::next::next;
 use crate::table::{self, Mapped, any, any_at, say, table};
 use crate::{fork, heap, limits, locks, places, settings, unmanaged};
 
-/// More is in no address space: the kernel says so.
+/// Bounds the bytes of a call: more is in no address space, and the kernel says so.
 pub const MOST: usize = 1 << 47;
 
+/// Sets the calling thread's `errno`.
 pub fn set_errno(errno: c_int) {
     // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() = errno };
 }
 
+/// Returns the calling thread's `errno`.
 pub fn errno() -> c_int {
     // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() }

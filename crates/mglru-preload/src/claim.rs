@@ -10,7 +10,7 @@ use mglru_pager::held;
 /// Identifies a file by device and inode.
 pub type Key = (u64, u64);
 
-/// Names that are taken: they end with the process, however it ends.
+/// Holds names that are taken: they end with the process, however it ends.
 pub struct Claim(Vec<UnixListener>);
 
 impl Claim {

@@ -23,7 +23,7 @@ fn covered(fd: c_int, offset: Option<off_t>, len: size_t) -> Range<usize> {
     start..start.saturating_add(len)
 }
 
-/// The file is about to be read through a descriptor: stores must be in it.
+/// Brings stores into a file that is about to be read through a descriptor.
 pub fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
     if !any() {
         return;
@@ -36,8 +36,7 @@ pub fn before_read(fd: c_int, offset: Option<off_t>, len: size_t) {
     }
 }
 
-/// The file is written through a descriptor: stores before it are in the file, and loads after it
-/// see it.
+/// Writes a file through a descriptor: stores before it are in the file, and loads after it see it.
 pub fn around_write(
     fd: c_int,
     offset: Option<off_t>,

@@ -9,7 +9,7 @@ use mglru_pager::{held, threads};
 
 use crate::next::{Next, next};
 use crate::table::{any, table};
-use crate::{close, heap, limits, unmanaged};
+use crate::{close, heap, limits, trace_events, unmanaged};
 
 type Exit = unsafe extern "C" fn(c_int) -> !;
 type Abort = unsafe extern "C" fn() -> !;
@@ -49,12 +49,21 @@ pub fn finish() {
     }
 }
 
+/// Finishes when the process is sure to end.
+fn finish_last() {
+    finish();
+    if !threads::is_pager() && is_managed_process() {
+        trace_events::end();
+    }
+}
+
 /// Finishes at exit(3), after which nothing of the program's runs.
 pub extern "C" fn at_exit() {
     if is_managed_process() {
         unmanaged::say_at_end();
         heap::finish();
         table().finish();
+        trace_events::end();
     }
 }
 
@@ -63,7 +72,7 @@ macro_rules! exits {
         /// Stands in for the function of this name, which runs no handlers.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(code: c_int) -> ! {
-            finish();
+            finish_last();
             next!($name(code) as Exit)
         }
     )*};
@@ -136,7 +145,8 @@ extern "C" fn before_syscall(number: c_long, first: c_long, second: c_long) -> *
     static NEXT: Next = Next::new(c"syscall");
     let at = |of: c_long| !threads::is_pager() && held::is_held(of as c_int);
     match number {
-        libc::SYS_exit_group | libc::SYS_execve | libc::SYS_execveat => finish(),
+        libc::SYS_exit_group => finish_last(),
+        libc::SYS_execve | libc::SYS_execveat => finish(),
         libc::SYS_kill if kills_us(first as libc::pid_t, second as c_int) => finish(),
         libc::SYS_close if at(first) => return not_open as *mut c_void,
         libc::SYS_dup2 | libc::SYS_dup3 if at(first) || at(second) => {

@@ -102,7 +102,7 @@ fn ours() -> libc::sigaction {
     action
 }
 
-/// Changes and tells what is done with a signal, as sigaction(2) does without this library.
+/// Changes and returns what is done with a signal, as sigaction(2) does without this library.
 pub fn change(
     signal: c_int,
     action: Option<libc::sigaction>,

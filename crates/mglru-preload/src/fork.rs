@@ -11,7 +11,7 @@ use mglru_pager::held;
 
 use crate::managed::Managed;
 use crate::table::{Locked, table};
-use crate::{ends, fatal, heap, last, locks, memory, unmanaged};
+use crate::{ends, fatal, heap, last, locks, memory, trace_events, unmanaged};
 
 unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
@@ -55,6 +55,7 @@ extern "C" fn in_child() {
     memory::release_in_child();
     held::after_fork();
     fatal::abandon();
+    trace_events::forget();
     ends::note_process();
     unmanaged::in_child();
     heap::abandon();

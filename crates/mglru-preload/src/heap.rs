@@ -57,19 +57,19 @@ fn heap() -> Option<&'static Heap> {
     managed().filter(|_| !threads::is_pager())
 }
 
-/// The heap, whoever asks.
+/// Returns the heap, to any thread.
 fn managed() -> Option<&'static Heap> {
     // SAFETY: it is never dropped.
     unsafe { HEAP.load(Ordering::Acquire).as_ref() }
 }
 
-/// The heap, if a range starts in it.
+/// Returns the heap, if a range starts in it.
 pub fn at(address: *mut c_void) -> Option<&'static Heap> {
     let start = address as usize;
     heap().filter(|heap| heap.covers(&(start..start)))
 }
 
-/// Tells whether there is a heap, whoever asks.
+/// Tells any thread whether there is a heap.
 pub fn exists() -> bool {
     !HEAP.load(Ordering::Acquire).is_null()
 }
@@ -79,7 +79,7 @@ pub fn is_managed() -> bool {
     heap().is_some()
 }
 
-/// A child has its parent's memory, and nothing to serve more with.
+/// Gives up the heap in a child, which has its parent's memory, and nothing to serve more with.
 pub fn abandon() {
     if !HEAP.swap(std::ptr::null_mut(), Ordering::AcqRel).is_null() {
         // Staging, which is as long.

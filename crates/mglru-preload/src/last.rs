@@ -8,8 +8,8 @@ use mglru_pager::threads::{self, as_pager};
 
 use crate::table::say;
 
-/// The first thread has a value of this key: the C library tells when that thread ends, unless the
-/// process ends with it.
+/// The first thread has a value of this key: the C library calls its destructor when that thread
+/// ends, unless the process ends with it.
 static KEY: AtomicU32 = AtomicU32::new(pthread_key_t::MAX);
 /// The first thread of this process has ended.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);

@@ -29,6 +29,7 @@
 //! managed memory is not there.
 
 mod advice;
+mod apart;
 mod bounce;
 mod calls;
 mod candidate;
@@ -57,6 +58,7 @@ mod start;
 mod streams;
 mod sync;
 mod table;
+mod trace_events;
 mod transfers;
 mod unmanaged;
 mod vectors;

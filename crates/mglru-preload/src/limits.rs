@@ -1,6 +1,6 @@
 //! Limits that the program runs under. The kernel counts what the pager sets aside as the
 //! program's: where address space or data are limited, the kernel's limit is the program's and
-//! that much more, and the program is told its own.
+//! that much more, and the program sees its limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,7 +40,7 @@ fn lowered(limit: rlimit, by: u64) -> rlimit {
     rlimit { rlim_cur: less(limit.rlim_cur), rlim_max: less(limit.rlim_max) }
 }
 
-/// Limits as they were before the pager set anything aside.
+/// Holds the limits as they were before the pager set anything aside.
 pub struct Before {
     limits: [rlimit; 2],
     used: [u64; 2],

@@ -22,20 +22,20 @@ const PAGE: usize = 4096;
 
 /// Tells how a mapping relates to its file.
 pub enum Kind {
-    /// The file itself, all of it: what the program maps are ranges of that.
+    /// Manages the file itself, all of it: the program's mappings are ranges of that.
     Shared(Key, Claim),
-    /// A copy of a part of it, from this offset on.
+    /// Manages a copy of a part of the file, from this offset on.
     Private(usize),
 }
 
 /// Describes a managed mapping.
 pub struct Managed {
     kind: Kind,
-    /// Its memory.
+    /// Holds its memory.
     pub map: MappingMut,
-    /// Open for as long as it is managed.
+    /// Keeps the file open for as long as it is managed.
     pub file: File,
-    /// Its content.
+    /// Stores its content.
     pub store: Arc<FileStore>,
     writable: bool,
     /// It is mapped for stores.
@@ -81,7 +81,7 @@ impl Managed {
         }
     }
 
-    /// The file whose only mapping this is.
+    /// Names the file whose only mapping this is.
     pub fn key(&self) -> Option<Key> {
         match self.kind {
             Kind::Shared(key, _) => Some(key),
@@ -89,7 +89,7 @@ impl Managed {
         }
     }
 
-    /// Where in its file a copy begins.
+    /// Returns where in its file a copy begins.
     pub fn copies_from(&self) -> Option<usize> {
         match self.kind {
             Kind::Shared(..) => None,
@@ -123,7 +123,7 @@ impl Managed {
         self.kept = None;
     }
 
-    /// In the child, where the file is mapped by now.
+    /// Restores, in the child, the ranges that were kept from it: the file is mapped by now.
     pub fn restore_kept(&self) {
         let mapped: Vec<_> =
             self.inherited().into_iter().map(|range| self.offsets(range)).collect();
@@ -145,7 +145,7 @@ impl Managed {
         span_of(&self.map)
     }
 
-    /// The part of a range of addresses that is this file's, as offsets.
+    /// Returns the part of a range of addresses that belongs to this file, as offsets.
     pub fn offsets(&self, addresses: Range<usize>) -> Range<usize> {
         let span = self.span();
         let clip = |at: usize| (at.clamp(span.start, span.end) - span.start).min(self.map.len());
@@ -163,7 +163,7 @@ impl Managed {
         Ok(())
     }
 
-    /// No longer keeps it.
+    /// Unlocks a range.
     pub fn unlock(&mut self, offsets: Range<usize>) -> Result<(), PagerError> {
         let pages = offsets.start / PAGE..offsets.end.div_ceil(PAGE);
         let locked: Vec<usize> = self.locked.range(pages).copied().collect();
@@ -187,7 +187,7 @@ impl Managed {
         page * PAGE..((page + 1) * PAGE).min(self.map.len())
     }
 
-    /// One of the program's mappings goes, or a part of one: of those that share addresses it is
+    /// Removes one of the program's mappings, or a part of one: of those that share addresses it is
     /// the one that fits. The addresses stay, and may be mapped again, for as long as anything of
     /// the file is mapped.
     pub fn shrink(&mut self, addresses: &Range<usize>) {
@@ -220,7 +220,7 @@ impl Managed {
         }
     }
 
-    /// A copy's pages are the file's again.
+    /// Makes a copy's pages those of the file again.
     pub fn forget(&mut self, offsets: Range<usize>) -> Result<(), PagerError> {
         match self.kind {
             Kind::Shared(..) => Ok(()),
@@ -228,7 +228,7 @@ impl Managed {
         }
     }
 
-    /// Part of its addresses becomes something else's.
+    /// Gives up part of the addresses, which become another mapping's.
     pub fn lose(&mut self, addresses: &Range<usize>) {
         let ranges = std::mem::take(&mut self.ranges);
         self.ranges = ranges.iter().flat_map(|range| without(range, addresses)).collect();
@@ -278,7 +278,7 @@ impl Managed {
         self.cut.iter().any(|cut| cut.start < offsets.end && offsets.start < cut.end)
     }
 
-    /// The range that an append of `len` bytes writes.
+    /// Returns the range that an append of `len` bytes writes.
     pub fn end(&self, len: usize) -> Range<usize> {
         let start = self.file.metadata().map_or(0, |meta| meta.len() as usize);
         start..start.saturating_add(len)

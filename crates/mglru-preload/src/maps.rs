@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use libc::c_int;
 
-/// A part of a range of addresses, and what may be done there.
+/// Describes a part of a range of addresses, and what may be done there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its addresses.
+    /// Holds its addresses.
     pub range: Range<usize>,
-    /// Access that mmap or mprotect gave.
+    /// Holds the access that mmap or mprotect gave.
     pub prot: c_int,
-    /// Other processes see stores to it.
+    /// Says that other processes see stores to it.
     pub shared: bool,
-    /// Name of the mapped object, as the kernel gives it.
+    /// Holds the name of the mapped object, as the kernel gives it.
     pub name: String,
 }
 

@@ -52,7 +52,7 @@ struct Aside {
     size: usize,
 }
 
-/// Was this process forked from one with a pager?
+/// Says whether this process was forked from one with a pager.
 pub fn in_child() -> bool {
     IN_CHILD.load(Ordering::Acquire)
 }
@@ -67,7 +67,8 @@ fn with_program<T>(what: impl FnOnce(&Heap<Kernel>) -> T) -> T {
     hold();
     let mut aside = PUT_ASIDE.swap(null_mut(), Ordering::Acquire);
     while !aside.is_null() {
-        // SAFETY: whoever put the block aside wrote this into it, and nobody uses it any more.
+        // SAFETY: the thread that put the block aside wrote this into it, and no thread uses it any
+        // more.
         unsafe {
             let Aside { next, size } = aside.read();
             PROGRAM.free(aside.cast(), size);

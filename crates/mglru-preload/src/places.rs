@@ -1,4 +1,4 @@
-//! Where managed files are, told without a lock. A call that starts a thread of the pager's holds
+//! Finds managed files without a lock. A call that starts a thread of the pager's holds
 //! the table and waits for it; the thread, starting, allocates, and malloc says things of memory
 //! of its own: what is no managed file's must not have to wait for the table.
 
@@ -79,7 +79,7 @@ impl Places {
     }
 }
 
-/// A managed file's place, until this is dropped.
+/// Holds a managed file's place, until this is dropped.
 pub struct Taken {
     of: &'static Places,
     place: Option<&'static Place>,

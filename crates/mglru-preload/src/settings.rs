@@ -7,7 +7,7 @@ use mglru_pager::{FaultEngine, ForkPolicy, Pager, PagerError, PagerOptions, Swap
 use crate::limits;
 use crate::table::say;
 
-/// A shorter mapping is left to the kernel, bytes.
+/// Returns the length below which a mapping is left to the kernel, bytes.
 pub fn least() -> usize {
     static LEAST: OnceLock<usize> = OnceLock::new();
     *LEAST.get_or_init(|| number(launch::ENV_LEAST).map_or(launch::LEAST, |n| n as usize))
@@ -25,12 +25,13 @@ pub fn open() -> Result<Pager, PagerError> {
     options.fault_engine(faults()).swap(swap()).open()
 }
 
-/// Bytes of managed memory that may be locked: the rest of the budget has to do for what is not.
+/// Returns the bytes of managed memory that may be locked: the rest of the budget must hold what is
+/// not.
 pub fn most_locked() -> usize {
     number(launch::ENV_MAX).map_or(usize::MAX, |max| max as usize / 2)
 }
 
-/// The engine that serves faults of file mappings.
+/// Returns the engine that serves faults of file mappings.
 pub fn faults() -> FaultEngine {
     static FAULTS: OnceLock<FaultEngine> = OnceLock::new();
     *FAULTS.get_or_init(|| match std::env::var(launch::ENV_FAULTS).as_deref() {
@@ -61,7 +62,7 @@ fn swap() -> SwapOptions {
     options.with_file_in(std::path::Path::new(&folder), most)
 }
 
-/// Where this process's socket is to be, if the launcher offers one.
+/// Returns where this process's socket is to be, if the launcher offers one.
 pub fn control() -> Option<std::path::PathBuf> {
     let prefix = std::env::var_os(launch::ENV_CONTROL)?;
     Some(launch::socket_of(std::path::Path::new(&prefix), std::process::id()))

@@ -10,6 +10,7 @@ use std::mem::zeroed;
 use crate::next::next;
 use crate::{fatal, settings};
 
+/// Names the type of `sigaction`.
 pub type Sigaction =
     unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type Signal = unsafe extern "C" fn(c_int, sighandler_t) -> sighandler_t;
@@ -34,7 +35,7 @@ fn are_ours() -> bool {
     settings::faults() == FaultEngine::Sigbus
 }
 
-/// The process may have been started with the signal blocked.
+/// Unblocks the signal, with which the process may have been started blocked.
 pub fn start() {
     if are_ours() {
         // SAFETY: a set of this function's own, made empty first.

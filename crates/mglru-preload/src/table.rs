@@ -18,13 +18,13 @@ use mglru_pager::{FileStore, Map, MappingMut, Pager, PagerError, held, launch, t
 use crate::candidate::{candidate, is_writable};
 use crate::claim::{Claim, Key};
 use crate::managed::{Kind, Managed};
-use crate::{fatal, limits, places, settings};
+use crate::{fatal, limits, places, settings, trace_events};
 
 const PAGE: usize = 4096;
 /// Address space for a file at least, so that it may grow, bytes.
 const ROOM: usize = 1 << 30;
 
-/// All that is managed.
+/// Holds all that is managed.
 #[derive(Default)]
 pub struct Table {
     pager: Option<Pager>,
@@ -106,12 +106,12 @@ pub fn map(fd: RawFd, range: Range<usize>, prot: c_int, private: bool) -> Mapped
 }
 
 /// Gives up a range that the program unmapped. False: not all of it is a managed file's, and the
-/// kernel is to be told.
+/// kernel must unmap it.
 pub fn unmap(range: &Range<usize>) -> bool {
     give_up(range, false)
 }
 
-/// The program is about to map something else over a range.
+/// Gives up a range over which the program is about to map something else.
 pub fn map_over(range: &Range<usize>) {
     give_up(range, true);
 }
@@ -127,8 +127,9 @@ fn give_up(range: &Range<usize>, over: bool) -> bool {
     kept
 }
 
-/// May the call concern a managed file? Not if there is none, nor if the pager makes the call, nor
-/// in a signal handler that came upon its thread in another call: it would wait for itself.
+/// Says whether the call may concern a managed file. Not if there is none, nor if the pager makes
+/// the call, nor in a signal handler that interrupted its thread in another call: it would wait for
+/// itself.
 pub fn any() -> bool {
     NR_FILES.load(Ordering::Acquire) > 0 && !threads::is_pager() && !HOLDS.get()
 }
@@ -140,11 +141,11 @@ pub fn any_at(range: &Range<usize>) -> bool {
 
 /// Names the outcome of trying to manage a mapping.
 pub enum Mapped {
-    /// It is, at this address.
+    /// Is managed, at this address.
     At(*mut u8),
-    /// It is the kernel's.
+    /// Is left to the kernel.
     No,
-    /// It cannot be: errno.
+    /// Cannot be mapped: errno.
     Refused(c_int),
 }
 
@@ -220,7 +221,8 @@ impl Table {
     fn open_copy(&mut self, file: &File, range: &Range<usize>) -> Result<Managed, PagerError> {
         let len = range.len().next_multiple_of(PAGE);
         let store = Arc::new(FileStore::part(file, false, range.start as u64, len as u64)?);
-        // SAFETY: whoever changes the file meanwhile learns nothing of what this mapping shows.
+        // SAFETY: a process that changes the file meanwhile learns nothing of what this mapping
+        // shows.
         let map = unsafe { self.pager()?.root().map(Map::store(store.clone(), len).private()) }?;
         Ok(Managed::new(Kind::Private(range.start), map, held::clone(file)?, store, false))
     }
@@ -231,6 +233,7 @@ impl Table {
             Some(pager) => Ok(pager.clone()),
             None => {
                 let pager = settings::open()?;
+                trace_events::start().map_or(Ok(()), |events| pager.trace_events(events))?;
                 self.control = settings::control().and_then(|path| offer(&pager, &path));
                 Ok(self.pager.insert(pager).clone())
             }
@@ -258,19 +261,19 @@ impl Table {
         Ok((map, store))
     }
 
-    /// The file that an address is of.
+    /// Returns the file that an address belongs to.
     pub fn at(&mut self, address: usize) -> Option<&mut Managed> {
         self.files.iter_mut().find(|managed| managed.span().contains(&address))
     }
 
-    /// The file that a descriptor is of.
+    /// Returns the file that a descriptor is open on.
     pub fn of(&mut self, fd: RawFd) -> Option<&mut Managed> {
         // SAFETY: the descriptor is open while the caller's call lasts, and not closed here.
         let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
         self.known(&file.metadata().ok()?)
     }
 
-    /// The file that has a name.
+    /// Returns the file that has a name.
     pub fn of_path(&mut self, path: &Path) -> Option<&mut Managed> {
         self.known(&std::fs::metadata(path).ok()?)
     }
@@ -315,13 +318,13 @@ impl Table {
         }
     }
 
-    /// The process ends.
+    /// Ends all that is managed: the process ends.
     pub fn finish(&self) {
         self.write_back();
         self.control.iter().for_each(Control::withdraw);
     }
 
-    /// Everything that is managed.
+    /// Lists everything that is managed.
     pub fn files(&mut self) -> &mut [Managed] {
         &mut self.files
     }
@@ -363,6 +366,7 @@ fn busy(what: &str, error: &io::Error) -> Mapped {
     Mapped::Refused(libc::EBUSY)
 }
 
+/// Prints a line that says what was not done, and why.
 pub fn say(what: &str, why: &dyn std::fmt::Display) {
     threads::say(&format!("mglru exec: {what}: {why}"));
 }

@@ -43,7 +43,7 @@ static PID: AtomicU32 = AtomicU32::new(0);
 /// Less than this is not worth saying, bytes.
 const LEAST: u64 = 6 << 20;
 
-/// Starts to look. What the pager maps from now on is told from the program's.
+/// Starts to look. Memory that the pager maps from now on is distinguished from the program's.
 pub fn start() {
     threads::on_map(|range, mapped| if mapped { note_own(&range) } else { RANGES.forget(&range) });
     PID.store(std::process::id(), Ordering::Release);
@@ -61,7 +61,7 @@ pub fn start() {
     }
 }
 
-/// The program is about to begin, with a heap or without.
+/// Records that the program is about to begin, with a heap or without.
 pub fn started() {
     STARTED.store(true, Ordering::Release);
 }

@@ -24,35 +24,35 @@ const MAX_JOBS: usize = 1024;
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Asked {
-    /// Name or file of a plan, or its text, which has more than one line.
+    /// Holds the name or file of a plan, or its text, which has more than one line.
     pub plan: String,
-    /// Backend; the plan's first when absent.
+    /// Names the backend; the plan's first when absent.
     pub backend: Option<String>,
-    /// Variants; the plan's when empty.
+    /// Names the variants; the plan's when empty.
     pub variants: Vec<String>,
-    /// Variant to compare with.
+    /// Names the variant to compare with.
     pub base: Option<String>,
-    /// Number of seeds.
+    /// Sets the number of seeds.
     pub seeds: Option<u64>,
-    /// Scale as typed: `0.25` or `1/64`.
+    /// Holds the scale as typed: `0.25` or `1/64`.
     pub scale: Option<String>,
-    /// Keys of the plan.
+    /// Sets keys of the plan.
     pub sets: Vec<Assignment>,
-    /// Runs at a time.
+    /// Bounds the runs at a time.
     pub jobs: Option<usize>,
-    /// Folder of records; a temporary one when absent.
+    /// Names the folder of records; a temporary one when absent.
     pub out: Option<PathBuf>,
-    /// Ablation: variant without the patches.
+    /// Names, for an ablation, the variant without the patches.
     pub from: Option<String>,
-    /// Ablation: variant with them.
+    /// Names, for an ablation, the variant with them.
     pub to: Option<String>,
-    /// Ablation: how patches are set against their absence.
+    /// Says, for an ablation, how patches are set against their absence.
     pub modes: Vec<String>,
-    /// Validation: files of measured runs.
+    /// Names, for a validation, files of measured runs.
     pub truth: Vec<PathBuf>,
-    /// Validation: kernels.
+    /// Names, for a validation, kernels.
     pub versions: Vec<String>,
-    /// Validation: a word of the ids.
+    /// Holds, for a validation, a word of the ids.
     pub only: String,
 }
 
@@ -121,14 +121,14 @@ pub fn report(experiment: &Experiment, records: Vec<mglru_lab::record::Record>) 
 
 /// Holds a folder of records: the caller's, or one that goes when it is dropped.
 pub enum Folder {
-    /// The caller's.
+    /// Is a folder that the caller named.
     Named(PathBuf),
-    /// Temporary.
+    /// Is a temporary folder.
     Made(TempDir),
 }
 
 impl Folder {
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         match self {
             Self::Named(path) => path,

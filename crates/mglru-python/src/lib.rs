@@ -7,6 +7,7 @@
 mod asked;
 mod interrupt;
 mod lab;
+mod machine_policy;
 mod pages;
 mod policy;
 mod replay;
@@ -28,6 +29,7 @@ fn _mglru(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<Error>())?;
     module.add_class::<sweep::Sweep>()?;
+    module.add_function(wrap_pyfunction!(machine_policy::register_policy, module)?)?;
     module.add_function(wrap_pyfunction!(lab::run, module)?)?;
     module.add_function(wrap_pyfunction!(lab::ablate, module)?)?;
     module.add_function(wrap_pyfunction!(lab::validate, module)?)?;

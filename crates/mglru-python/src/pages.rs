@@ -22,11 +22,11 @@ type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<bool>>, Stri
 
 /// Describes a trace to be opened.
 pub struct Asked {
-    /// Its file.
+    /// Holds its file.
     pub file: TraceFile,
-    /// Its format; told from name or content where absent.
+    /// Names its format; guessed from name or content where absent.
     pub format: Option<Format>,
-    /// Accesses that count as requests.
+    /// Selects the accesses that count as requests.
     pub view: View,
 }
 
@@ -81,24 +81,24 @@ fn columns(asked: &Asked, stop: &Stop) -> Result<(Vec<u64>, Vec<bool>, Format), 
     }
 }
 
-/// An array of page numbers, as it lies in numpy's memory.
+/// Holds an array of page numbers, as it lies in numpy's memory.
 #[derive(FromPyObject)]
 pub enum Pages<'py> {
-    /// `uint64`.
+    /// Holds `uint64`.
     U64(PyReadonlyArray1<'py, u64>),
-    /// `uint32`.
+    /// Holds `uint32`.
     U32(PyReadonlyArray1<'py, u32>),
-    /// `int64`, none below 0.
+    /// Holds `int64`, none below 0.
     I64(PyReadonlyArray1<'py, i64>),
 }
 
 /// Views the same array in a thread without Python's lock.
 pub enum Seen<'a> {
-    /// `uint64`.
+    /// Holds `uint64`.
     U64(ArrayView1<'a, u64>),
-    /// `uint32`.
+    /// Holds `uint32`.
     U32(ArrayView1<'a, u32>),
-    /// `int64`, none below 0.
+    /// Holds `int64`, none below 0.
     I64(ArrayView1<'a, i64>),
 }
 
@@ -176,7 +176,7 @@ pub fn mrc_of_file(
     })
 }
 
-/// The curve of an array of page numbers, which is not copied.
+/// Computes the curve of an array of page numbers, which is not copied.
 #[pyfunction]
 pub fn mrc_of_pages(
     py: Python<'_>,

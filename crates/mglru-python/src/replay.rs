@@ -28,9 +28,9 @@ struct Loaded {
 /// Names a policy, or holds one written in Python.
 #[derive(FromPyObject)]
 pub enum Which<'py> {
-    /// A flat policy or a variant of the machine.
+    /// Names a flat policy or a variant of the machine.
     Named(String),
-    /// Called with a size in pages, it makes a policy.
+    /// Holds a function that, called with a size in pages, makes a policy.
     Own(Bound<'py, PyAny>),
 }
 

@@ -14,7 +14,7 @@ const START_S: i64 = 1_700_000_000;
 /// A call takes so long. A guest that flushes 10,000 times in 100 ms is a busy one.
 const CALL_US: i64 = 10;
 
-/// `struct timeval` of 64-bit Linux.
+/// Lays out `struct timeval` of 64-bit Linux.
 #[repr(C)]
 pub struct Time {
     s: i64,

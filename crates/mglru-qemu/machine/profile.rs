@@ -60,7 +60,7 @@ impl Qemu {
     }
 }
 
-/// QEMU calls it once, with the words behind the library's name.
+/// Starts the plugin. QEMU calls it once, with the arguments behind the library's name.
 ///
 /// # Safety
 /// `args` are `len` texts that end with a zero byte.
@@ -149,7 +149,7 @@ extern "C" fn translated(_id: Id, block: Block) {
     }
 }
 
-/// What was counted so far is none of the phase's.
+/// Resets the counts: instructions so far belong to no phase.
 extern "C" fn start(_processor: c_uint, _: *mut c_void) {
     counts().take().for_each(drop);
 }

@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// `RTLD_NEXT`
 const NEXT: *mut c_void = -1_isize as *mut c_void;
 
-/// What the guest's thread sleeps on, an address; none: it runs.
+/// Holds the address on which the guest's thread sleeps; none: it runs.
 static SLEEPS: Mutex<Option<usize>> = Mutex::new(None);
 static FELL_ASLEEP: Condvar = Condvar::new();
 

@@ -38,7 +38,7 @@ mod number {
 }
 use number::*;
 
-/// What is remembered between calls.
+/// Holds what is remembered between calls.
 pub struct State {
     /// Arguments of the call that a processor is in.
     waiting: BTreeMap<c_uint, [u64; 6]>,
@@ -106,11 +106,11 @@ pub extern "C" fn after(_id: Id, processor: c_uint, number: i64, returned: i64) 
 
 /// Says where in a file a transfer began.
 enum Place {
-    /// The descriptor's place is behind what was transferred.
+    /// Says that the descriptor's place is behind what was transferred.
     Behind,
-    /// The transfer began at this offset.
+    /// Says that the transfer began at this offset.
     At(u64),
-    /// The offset at this address is behind what was transferred.
+    /// Says that the offset at this address is behind what was transferred.
     Pointed(u64),
 }
 

@@ -10,31 +10,33 @@ pub const MAGIC: u64 = 0x6d67_6c72_7500_0001;
 /// Counts the words in front of the entries.
 pub const HEAD_WORDS: usize = 4;
 
-/// The program reads memory.
+/// Marks a load from memory.
 pub const LOAD: u8 = 0;
-/// The program writes memory.
+/// Marks a store to memory.
 pub const STORE: u8 = 1;
 /// Instructions of this page are run for the first time.
 pub const CODE: u8 = 2;
-/// Memory is mapped: start, bytes, device, inode (both 0 for none), offset, 1 if private.
+/// Marks memory that is mapped: start, bytes, device, inode (both 0 for none), offset, 1 if
+/// private.
 pub const MAP: u8 = 8;
-/// Memory is unmapped: start, bytes.
+/// Marks memory that is unmapped: start, bytes.
 pub const UNMAP: u8 = 9;
-/// A mapping moves: start, bytes, new start, new bytes.
+/// Marks a mapping that moves: start, bytes, new start, new bytes.
 pub const MOVE: u8 = 10;
-/// A file is read: device, inode, offset, bytes.
+/// Marks a read of a file: device, inode, offset, bytes.
 pub const READ: u8 = 11;
-/// A file is written: device, inode, offset, bytes.
+/// Marks a write to a file: device, inode, offset, bytes.
 pub const WRITE: u8 = 12;
-/// A file has a name: device, inode, the name.
+/// Names a file: device, inode, the name.
 pub const NAME: u8 = 13;
-/// The process is about to fork.
+/// Marks a process that is about to fork.
 pub const FORK: u8 = 14;
-/// The process begins: as a copy of its parent at the last fork, or with a new program.
+/// Marks the beginning of a process: as a copy of its parent at the last fork, or with a new
+/// program.
 pub const BORN: u8 = 15;
-/// The process runs another program: its path.
+/// Marks a process that runs another program: its path.
 pub const EXEC: u8 = 16;
-/// The process runs a program that cannot be recorded: its path.
+/// Marks a process that runs a program which cannot be recorded: its path.
 pub const OUTSIDE: u8 = 17;
-/// The process ends.
+/// Marks the end of a process.
 pub const EXIT: u8 = 18;

@@ -1,4 +1,4 @@
-//! A plugin of QEMU's translator of programs that tells which pages a program touches. The build
+//! A plugin of QEMU's translator of programs that reports which pages a program touches. The build
 //! script compiles it on its own and the program carries it, so that nothing more has to be
 //! installed.
 //!
@@ -31,7 +31,7 @@ static BEFORE: OnceLock<BTreeSet<u64>> = OnceLock::new();
 static CODE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 static LOADED: Once = Once::new();
 
-/// QEMU calls it once, with the words behind the library's name.
+/// Starts the plugin. QEMU calls it once, with the arguments behind the library's name.
 ///
 /// # Safety
 /// `args` are `len` texts that end with a zero byte.

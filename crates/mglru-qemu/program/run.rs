@@ -13,19 +13,19 @@ use std::sync::atomic::Ordering;
 use crate::format::{EXEC, OUTSIDE};
 use crate::{elf, guest, pages, stream};
 
-/// How this process was started: all that the next one needs.
+/// Says how this process was started: all that the next one needs.
 pub struct Start {
-    /// The translator.
+    /// Names the translator.
     pub translator: CString,
-    /// The library's path.
+    /// Holds the library's path.
     pub library: String,
-    /// Name of the socket.
+    /// Names the socket.
     pub socket: String,
-    /// Log2 of a window.
+    /// Holds log2 of a window.
     pub window: u32,
 }
 
-/// Set once, when QEMU loads the library.
+/// Holds the start, set once, when QEMU loads the library.
 pub static START: OnceLock<Start> = OnceLock::new();
 
 /// Most interpreters of scripts behind one another.

@@ -23,7 +23,7 @@ const HEAD: u64 = 20;
 /// # Errors
 /// The translator or the program is missing, or the folder cannot be written to.
 pub(crate) fn start(
-    words: &[OsString],
+    command: &[OsString],
     folder: &Path,
     socket: &str,
     window: u32,
@@ -32,7 +32,7 @@ pub(crate) fn start(
         let mend = "apt install qemu-user, or mglru doctor --install";
         Error::Request(format!("{TRANSLATOR} is missing: {mend}"))
     })?;
-    let (name, args) = words.split_first().expect("the command asks for a program");
+    let (name, args) = command.split_first().expect("the command asks for a program");
     let program = resolved(name)?;
     let library = folder.join("libmglru_record.so");
     fs::write(&library, mglru_qemu::PROGRAM).map_err(|e| Error::io(&library, e))?;
@@ -46,8 +46,8 @@ pub(crate) fn start(
 
 /// Finds what runs in the end: a script's interpreter is the translator's to find, once.
 fn resolved(name: &OsStr) -> Result<PathBuf, Error> {
-    let refused = |why: &str| Error::Request(format!("{}: {why}", name.to_string_lossy()));
-    let path = found(name).ok_or_else(|| refused("no such program"))?;
+    let refused = |why: &str| refused(name, why);
+    let path = program(name)?;
     let mut head = Vec::new();
     let file = fs::File::open(&path).map(|file| file.take(HEAD));
     file.and_then(|mut file| file.read_to_end(&mut head)).map_err(|e| Error::io(&path, e))?;
@@ -55,6 +55,18 @@ fn resolved(name: &OsStr) -> Result<PathBuf, Error> {
         return Err(refused("a script: name its interpreter first, as in sh script.sh"));
     }
     if elf::is_x86_64(&head) { Ok(path) } else { Err(refused("no program for x86-64")) }
+}
+
+fn refused(name: &OsStr, why: &str) -> Error {
+    Error::Request(format!("{}: {why}", name.to_string_lossy()))
+}
+
+/// Finds the program that is to be recorded.
+///
+/// # Errors
+/// There is none of this name.
+pub(crate) fn program(name: &OsStr) -> Result<PathBuf, Error> {
+    found(name).ok_or_else(|| refused(name, "no such program"))
 }
 
 /// Finds a program as a shell does.

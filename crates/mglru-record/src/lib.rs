@@ -1,12 +1,16 @@
 //! Records which pages a program touches: it runs under QEMU's translator of programs, whose
-//! plugin sees each load, store and system call. No root, no change of the program or kernel.
+//! plugin sees each load, store and system call. No root, no change of the program or kernel. Or
+//! the running kernel says what it sees of a program (`ftrace`), which root alone may ask for; or
+//! the pager, of a program under a budget (`pager`).
 //!
 //! Data moves one way: the plugin (`mglru_qemu::PROGRAM`) sends messages, `listen` receives them,
 //! `message` reads them, `timeline` turns them into events, and the trace is written.
 
+pub mod ftrace;
 mod launch;
 mod listen;
 mod message;
+pub mod pager;
 mod regions;
 mod timeline;
 
@@ -30,23 +34,23 @@ const PAGE_SHIFT: u8 = 12;
 /// Describes a recording.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// The program and its arguments.
-    pub words: &'a [OsString],
-    /// Log2 of the instructions of a window: each page is kept once a window, and once more for
-    /// its first store.
+    /// Holds the program and its arguments.
+    pub command: &'a [OsString],
+    /// Holds log2 of the instructions of a window: each page is kept once a window, and once more
+    /// for its first store.
     pub window: u32,
-    /// The compact trace to write.
+    /// Names the compact trace to write.
     pub out: &'a Path,
 }
 
 /// Holds what a recording made.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The trace.
+    /// Describes the trace.
     pub made: Made,
-    /// What was met on the way.
+    /// Counts what was met on the way.
     pub counts: Counts,
-    /// How the program ended.
+    /// Says how the program ended.
     pub status: ExitStatus,
 }
 
@@ -62,7 +66,7 @@ pub fn record(request: &Request) -> Result<Recorded, Error> {
     let socket_failed = |e| Error::Request(format!("socket of the recording: {e}"));
     let name = folder.path().display().to_string();
     let listener = Listener::open(name).map_err(socket_failed)?;
-    let mut child = launch::start(request.words, folder.path(), &listener.name, request.window)?;
+    let mut child = launch::start(request.command, folder.path(), &listener.name, request.window)?;
     let mut timeline = Timeline::new(request.window);
     let mut status = None;
     let head = Head { page_shift: PAGE_SHIFT, time: TimeUnit::Instruction, spaces: true };

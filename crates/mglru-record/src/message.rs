@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     pub(crate) deed: Deed,
 }
 
-/// What it did. Addresses, offsets and lengths are bytes.
+/// Says what it did. Addresses, offsets and lengths are bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     Access { page: u64, store: bool },
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_and_names_are_told_apart() {
+    fn accesses_and_names_are_distinguished() {
         let name = u64::from_ne_bytes(*b"/mnt/fil");
         let last = u64::from_ne_bytes(*b"e\0\0\0\0\0\0\0");
         let bytes = message(&[

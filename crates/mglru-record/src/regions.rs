@@ -28,11 +28,11 @@ struct Region {
 /// Says whose page an access met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
-    /// The process's own.
+    /// Is private memory of the process.
     Own,
-    /// A file's: its space and page.
+    /// Is a page of a file: its space and page.
     File(u32, u64),
-    /// A file's, which becomes the process's own by this store.
+    /// Is a page of a file that becomes private by this store.
     Copied(u32, u64),
 }
 

@@ -13,16 +13,16 @@ const MOST_PAGES: u64 = 1 << 24;
 /// Counts what a recording met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Processes that were recorded.
+    /// Counts processes that were recorded.
     pub processes: u64,
-    /// Their instructions. Those of several threads are counted low.
+    /// Counts their instructions. Those of several threads are counted low.
     pub instructions: u64,
-    /// Programs that ran and could not be recorded: their paths, each once.
+    /// Names programs that ran and could not be recorded: their paths, each once.
     pub outside: Vec<String>,
-    /// Processes whose end was not seen: they were killed, or still run. Their last events are
-    /// missing.
+    /// Counts processes whose end was not seen: they were killed, or still run. Their last events
+    /// are missing.
     pub open: u64,
-    /// Messages that did not arrive.
+    /// Counts messages that did not arrive.
     pub lost: u64,
 }
 
@@ -34,13 +34,13 @@ pub(crate) struct Timeline {
     processes: BTreeMap<u64, Process>,
     /// Spaces of files.
     files: BTreeMap<File, u32>,
-    /// Names of spaces that were not told yet.
+    /// Holds names of spaces that were not reported yet.
     names: Vec<(u32, String)>,
     spaces: u32,
     counts: Counts,
 }
 
-/// What is known of a process.
+/// Holds what is known of a process.
 #[derive(Default)]
 struct Process {
     /// Its number in the trace, from 1.

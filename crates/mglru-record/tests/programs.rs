@@ -37,11 +37,11 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    fn record(&self, out: &str, words: &[&str]) -> Recorded {
+    fn record(&self, out: &str, command: &[&str]) -> Recorded {
         let input = self.path("in").display().to_string();
-        let words: Vec<OsString> =
-            words.iter().map(|word| word.replace("IN", &input).into()).collect();
-        record(&Request { words: &words, window: 16, out: &self.path(out) }).unwrap()
+        let command: Vec<OsString> =
+            command.iter().map(|word| word.replace("IN", &input).into()).collect();
+        record(&Request { command: &command, window: 16, out: &self.path(out) }).unwrap()
     }
 
     fn read(&self, name: &str) -> Trace {
@@ -121,8 +121,8 @@ fn a_killed_program_is_said_to_be() {
 fn what_cannot_be_recorded_is_refused_and_leaves_no_file() {
     let Some(place) = Folder::new() else { return };
     let refused = |name: &str| {
-        let words = [OsString::from(name)];
-        let request = Request { words: &words, window: 16, out: &place.path("t") };
+        let command = [OsString::from(name)];
+        let request = Request { command: &command, window: 16, out: &place.path("t") };
         record(&request).unwrap_err().to_string()
     };
     std::fs::write(place.path("script"), "#!/bin/sh\n").unwrap();

@@ -26,7 +26,7 @@ use mglru_workload::{
 
 const BATCH: u64 = 64;
 
-/// What one case does.
+/// Describes one case.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,

@@ -21,24 +21,24 @@ const ANON: u32 = 1 << 31;
 /// Names the page that a folio holds, as packed into its owner words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A page of a file.
+    /// Names a page of a file.
     File {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// Which page of it.
+        /// Holds the page of it.
         page: u32,
     },
-    /// A page of an anonymous (or shared-memory) region.
+    /// Names a page of an anonymous (or shared-memory) region.
     Anon {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
-        /// Which page of it.
+        /// Holds the page of it.
         page: u32,
     },
 }
 
 impl Owner {
-    /// As the slab keeps it.
+    /// Packs the owner as the slab keeps it.
     pub fn pack(self) -> [u32; 2] {
         match self {
             Self::File { file, page } => [file, page],
@@ -60,27 +60,27 @@ impl Owner {
 /// Describes one mapping.
 #[derive(Clone, Debug)]
 pub struct Vma {
-    /// Address space, as an index into the machine's.
+    /// Names the address space, as an index into the machine's.
     pub mm: u32,
-    /// The memory that is mapped.
+    /// Names the kind of memory that is mapped.
     pub kind: RegionKind,
     /// Counts accesses through it as reuse.
     pub recency: bool,
-    /// Advice, for readahead.
+    /// Holds the advice for readahead.
     pub advice: Advice,
-    /// Content of its anonymous pages.
+    /// Describes the content of the region's anonymous pages.
     pub content: Content,
-    /// Its pages cannot be reclaimed.
+    /// Says that the region's pages cannot be reclaimed.
     pub locked: bool,
-    /// Mapped executable.
+    /// Says that the region is mapped executable.
     pub exec: bool,
-    /// It is mapped now.
+    /// Says that the region is mapped now.
     pub mapped: bool,
-    /// Tasks of other address spaces use it too.
+    /// Says that tasks of other address spaces use the region too.
     pub shared: bool,
-    /// Its page tables.
+    /// Holds the region's page tables.
     pub table: PageTable,
-    /// Its last faults on swap.
+    /// Records the region's last faults on swap.
     pub swap_readahead: SwapReadahead,
     pages: u32,
 }
@@ -143,12 +143,12 @@ impl Vma {
 /// Describes one address space.
 #[derive(Clone, Debug)]
 pub struct Mm {
-    /// Its name to the policy.
+    /// Names the address space to the policy.
     pub id: MmId,
-    /// The group its page tables are charged to.
+    /// Names the group to which its page tables are charged.
     pub memcg: MemcgId,
     regions: Vec<RegionId>,
-    /// Its memory is gone.
+    /// Says that its memory is gone.
     pub dead: bool,
 }
 
@@ -221,7 +221,8 @@ impl AddressSpaces {
         &self.mms[mm as usize].regions
     }
 
-    /// Pages of memory an address space holds for itself, resident or in swap: what its end frees.
+    /// Counts the pages of memory that only this address space holds, resident or in swap: its end
+    /// frees them.
     pub fn footprint(&self, mm: u32) -> u64 {
         let vmas = self.regions(mm).iter().map(|&r| self.vma(r));
         vmas.filter(|v| !v.shared).map(|v| v.table.resident() + v.table.swapped()).sum()
@@ -254,7 +255,7 @@ impl AddressSpaces {
         }
     }
 
-    /// How many entries may map a folio of this owner.
+    /// Counts the entries that may map a folio of this owner.
     pub fn nr_mappings(&self, owner: Owner) -> usize {
         match owner {
             Owner::Anon { .. } => 1,
@@ -262,7 +263,7 @@ impl AddressSpaces {
         }
     }
 
-    /// The `nth` entry that may map a folio of this owner.
+    /// Returns the `nth` entry that may map a folio of this owner.
     #[inline]
     pub fn mapping(&self, owner: Owner, nth: usize) -> Option<(RegionId, u32)> {
         match owner {
@@ -274,8 +275,8 @@ impl AddressSpaces {
         }
     }
 
-    /// The entries of the `nth` mapping that may map a folio of `n` pages, which this owner is the
-    /// first of; `None`: it shows none of them.
+    /// Returns the entries of the `nth` mapping that may map a folio of `n` pages, which this owner
+    /// is the first of; `None`: it shows none of them.
     #[inline]
     pub fn mapped(&self, owner: Owner, n: u32, nth: usize) -> Option<(RegionId, Range<u32>)> {
         if n == 1 {

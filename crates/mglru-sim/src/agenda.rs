@@ -7,42 +7,42 @@ use crate::disk::DiskId;
 /// Names an event of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A task goes on, unless it has been woken otherwise since (`epoch`).
+    /// Lets a task go on, unless it has been woken otherwise since (`epoch`).
     Task {
-        /// Which task.
+        /// Names the task.
         task: u32,
         /// The wait that this event ends.
         epoch: u32,
     },
-    /// A CPU falls free.
+    /// Frees a CPU.
     CpuFree,
-    /// A device may have finished something.
+    /// Asks a device whether it has finished a request.
     Disk(DiskId),
-    /// The flushers look for work.
+    /// Wakes the flushers to find work.
     Flusher,
-    /// The flushers look for data that has been dirty for long.
+    /// Wakes the flushers to find data that has been dirty for long.
     FlusherTick,
-    /// The journal's transaction has been open for long enough.
+    /// Commits the journal's transaction, which has been open for long enough.
     Commit,
-    /// The statistics of groups are summed up.
+    /// Sums up the statistics of groups.
     FlushStats,
-    /// A node's kswapd looks for work.
+    /// Wakes the kswapd of a node to find work.
     Kswapd(NodeId),
 }
 
-/// Tasks that wait for a folio to be unlocked or written, in order of arrival.
+/// Holds the tasks that wait for a folio to be unlocked or written, in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Waiters {
     waiting: Vec<(FolioId, u32)>,
 }
 
 impl Waiters {
-    /// A task waits for a folio.
+    /// Adds a task that waits for a folio.
     pub fn add(&mut self, folio: FolioId, task: u32) {
         self.waiting.push((folio, task));
     }
 
-    /// Takes those who wait for a folio.
+    /// Takes the tasks that wait for a folio.
     pub fn take(&mut self, folio: FolioId, out: &mut Vec<u32>) {
         self.waiting.retain(|&(f, task)| {
             if f == folio {
@@ -57,7 +57,7 @@ impl Waiters {
         self.waiting.iter().find(|(_, t)| *t == task).map(|(folio, _)| *folio)
     }
 
-    /// A task waits no more.
+    /// Removes a task that waits no more.
     pub fn forget(&mut self, task: u32) {
         self.waiting.retain(|&(_, t)| t != task);
     }

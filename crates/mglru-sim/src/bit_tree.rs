@@ -73,7 +73,7 @@ impl BitTree {
         true
     }
 
-    /// The smallest member that is `from` or more.
+    /// Returns the smallest member that is `from` or more.
     pub fn next(&self, from: u64) -> Option<u64> {
         let mut at = from;
         for height in 0..self.levels.len() {

@@ -317,7 +317,7 @@ impl BlockRequest {
         }
     }
 
-    /// Compaction tries harder after reclaim; in the modern era only for those who repeat.
+    /// Compaction tries harder after reclaim; in the modern era only for callers that try again.
     fn next_mode(&self, contig: Contig) -> Mode {
         match contig {
             Contig::K612 if self.is_costly() && !self.repeat => Mode::Async,

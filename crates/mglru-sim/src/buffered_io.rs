@@ -92,8 +92,8 @@ impl Machine {
         Flow::Again
     }
 
-    /// The mark of a folio was met by somebody who reads up to page `until`: starts the next
-    /// window. False: there is none.
+    /// Starts the next window when a task that reads up to page `until` meets a folio's mark.
+    /// False: there is none.
     pub(crate) fn read_ahead(
         &mut self,
         t: usize,

@@ -10,16 +10,16 @@ const SHADOW: u32 = 1 << 31;
 /// Names the content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Never cached, or dropped.
+    /// Holds nothing: the page was never cached, or was dropped.
     Hole,
-    /// Cached.
+    /// Holds a cached page.
     Folio(FolioId),
-    /// Evicted.
+    /// Holds the shadow of an evicted page.
     Shadow(Kept),
 }
 
 impl Slot {
-    /// As a table keeps it.
+    /// Packs the slot as a table keeps it.
     #[inline]
     pub fn pack(self) -> u32 {
         match self {

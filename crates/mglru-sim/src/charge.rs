@@ -33,11 +33,11 @@ pub struct Charging {
 /// Says how a request for a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
-    /// Here it is.
+    /// Returns the page.
     Ready(FreshPage),
-    /// There is none, or the task is dying.
+    /// Refuses: no page is left, or the task is dying.
     Refused,
-    /// Ask again when the task goes on.
+    /// Delays the charge: ask again when the task goes on.
     Held(Flow),
 }
 
@@ -230,6 +230,7 @@ impl Machine {
         }
     }
 
+    /// Notes a charge above `memory.high`: `settle_high` acts before the next operation.
     #[inline]
     fn note_high(&mut self, t: usize, order: u8) {
         if self.world.memcgs.over_high(self.tasks[t].memcg).is_some() {

@@ -1,4 +1,4 @@
-//! Commands of an administrator, and what a group above `memory.high` must do (cgroup v2).
+//! Commands of an administrator.
 
 use mglru::types::MemcgId;
 use mglru::{Gfp, Reclaim};
@@ -11,11 +11,9 @@ use crate::spec::PAGE_SIZE;
 use crate::task::{Doing, Flow, Sync};
 
 /// Attempts at bringing a group below a limit that was lowered, or below `memory.high`.
-const RETRIES: u32 = mglru::types::MAX_RECLAIM_RETRIES;
+pub(crate) const RETRIES: u32 = mglru::types::MAX_RECLAIM_RETRIES;
 /// Pages asked for at a time when a limit was lowered or `memory.high` is exceeded.
-const HIGH_GOAL: u64 = 32;
-/// A delay below this is not taken.
-const MIN_DELAY_NS: u64 = 10_000_000;
+pub(crate) const HIGH_GOAL: u64 = 32;
 
 impl Machine {
     /// Begins a command.
@@ -146,46 +144,5 @@ impl Machine {
             }
         }
         self.world.drop_shadows(file);
-    }
-
-    /// A task that charged above `memory.high` reclaims before it goes on. `Some`: it must wait.
-    pub(crate) fn settle_high(&mut self, t: usize) -> Option<Flow> {
-        let pages = std::mem::take(&mut self.tasks[t].over_high);
-        if pages == 0 {
-            return None;
-        }
-        self.tasks[t].doing = Doing::High { pages, retries: RETRIES };
-        self.start_high(t).then_some(Flow::Again)
-    }
-
-    /// False: the group is below its limit again.
-    fn start_high(&mut self, t: usize) -> bool {
-        let Some((group, _)) = self.world.memcgs.over_high(self.tasks[t].memcg) else {
-            self.tasks[t].doing = Doing::Nothing;
-            return false;
-        };
-        self.world.memcgs.event(group, Event::High);
-        self.begin_reclaim(t, Reclaim::memcg(group, HIGH_GOAL, Gfp::default()));
-        true
-    }
-
-    /// Goes on with it; what reclaim cannot bring down is slept off.
-    pub(crate) fn high(&mut self, t: usize, pages: u64, retries: u32) -> Flow {
-        let reclaimed = match self.reclaim_on(t) {
-            Progress::Held(flow) => return flow,
-            Progress::Done(reclaimed) => reclaimed,
-        };
-        let delay = self.world.memcgs.high_delay(self.tasks[t].memcg, pages);
-        if delay <= MIN_DELAY_NS || self.is_dying(t) {
-            return Flow::Done;
-        }
-        let retries = if reclaimed > 0 { retries } else { retries - 1 };
-        self.tasks[t].doing = Doing::High { pages, retries };
-        if retries > 0 {
-            return if self.start_high(t) { Flow::Again } else { Flow::Done };
-        }
-        self.tasks[t].doing = Doing::Nothing;
-        self.begin_stall(t);
-        Flow::Sleep(self.world.now + delay)
     }
 }

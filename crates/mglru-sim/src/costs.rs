@@ -11,35 +11,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
-    /// An access that finds its page mapped or cached, ps.
+    /// Sets the time of an access that finds its page mapped or cached, ps.
     pub resident_access_ps: u64,
-    /// A page fault, without what it has to allocate or wait for, ns.
+    /// Sets the time of a page fault, without what it has to allocate or wait for, ns.
     pub minor_fault_ns: u64,
-    /// Each page that fault-around maps besides, ns.
+    /// Sets the time for each page that fault-around maps besides, ns.
     pub fault_around_page_ns: u64,
-    /// Allocating a page, ns.
+    /// Sets the time to allocate a page, ns.
     pub alloc_ns: u64,
-    /// Judging one folio in reclaim, ns.
+    /// Sets the time to judge one folio in reclaim, ns.
     pub scan_ns: u64,
-    /// Walking the reverse map, per mapping, ns.
+    /// Sets the time to walk the reverse map, per mapping, ns.
     pub rmap_ns: u64,
-    /// Unmapping a folio, with the TLB flush, ns.
+    /// Sets the time to unmap a folio, with the TLB flush, ns.
     pub unmap_ns: u64,
-    /// Holding the lock of an lruvec, per folio, ns; holds of one lruvec do not overlap.
+    /// Sets how long the lock of an lruvec is held, per folio, ns; holds of one lruvec do not
+    /// overlap.
     pub lru_lock_ns: u64,
-    /// Moving a page to another node, with the TLB flush, ns.
+    /// Sets the time to move a page to another node, with the TLB flush, ns.
     pub migrate_ns: u64,
-    /// Swapping a page in or out, besides what the device takes, ns.
+    /// Sets the time to swap a page in or out, besides what the device takes, ns.
     pub swap_ns: u64,
-    /// Compressing a page into zram, ns.
+    /// Sets the time to compress a page into zram, ns.
     pub zram_compress_ns: u64,
-    /// Decompressing a page out of zram, ns.
+    /// Sets the time to decompress a page out of zram, ns.
     pub zram_decompress_ns: u64,
-    /// Recognising or making an all-zero page, ns.
+    /// Sets the time to recognise or make an all-zero page, ns.
     pub zero_page_ns: u64,
-    /// Looking at a page-table entry in an aging walk, ps.
+    /// Sets the time to look at a page-table entry in an aging walk, ps.
     pub aging_pte_ps: u64,
-    /// Clearing a young bit, ps.
+    /// Sets the time to clear a young bit, ps.
     pub young_clear_ps: u64,
 }
 
@@ -69,7 +70,7 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// No step costs anything: time passes on devices and in the workload alone.
+    /// Makes every step free: time passes on devices and in the workload alone.
     pub fn free() -> Self {
         Self {
             resident_access_ps: 0,
@@ -116,7 +117,7 @@ impl Costs {
         (entries * self.aging_pte_ps + young * self.young_clear_ps).div_ceil(1_000)
     }
 
-    /// `accesses` that found their page; rounded up.
+    /// Returns the time of `accesses` that found their page; rounded up.
     pub fn resident(&self, accesses: u64) -> Nanos {
         (accesses * self.resident_access_ps).div_ceil(1_000)
     }

@@ -16,30 +16,31 @@ use self::elevator::Elevator;
 use self::parallel::Parallel;
 pub use self::spec::{DeviceSpec, PRESETS};
 
-/// Sectors per page: `pgpgin` and `pgpgout` are counted in sectors and printed halved, as KiB.
+/// Counts the sectors of a page: `pgpgin` and `pgpgout` are counted in sectors and printed halved,
+/// as KiB.
 pub const SECTORS_PER_PAGE: u64 = 8;
 
 /// Describes a request for neighbouring pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
-    /// A write rather than a read.
+    /// Says that the request is a write rather than a read.
     pub write: bool,
-    /// Where on the device, in pages.
+    /// Holds the request's address on the device, in pages.
     pub lba_page: u64,
-    /// How many pages.
+    /// Counts the request's pages.
     pub pages: u32,
 }
 
 /// Counts the requests to a device since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Read requests.
+    /// Counts read requests.
     pub reads: u64,
-    /// Write requests.
+    /// Counts write requests.
     pub writes: u64,
-    /// Sectors read.
+    /// Counts sectors read.
     pub sectors_in: u64,
-    /// Sectors written.
+    /// Counts sectors written.
     pub sectors_out: u64,
 }
 
@@ -102,8 +103,8 @@ impl Device {
         }
     }
 
-    /// When to call [`Device::complete`] next; `None`: nothing is in flight. A time
-    /// gone by means at once; a later `submit` may bring the time forward.
+    /// Returns the time of the next call of [`Device::complete`]; `None`: nothing is in flight. A
+    /// time in the past means at once; a later `submit` may bring the time forward.
     pub fn next_event(&self) -> Option<Nanos> {
         match &self.station {
             Station::Parallel(station) => station.next_event(),
@@ -126,8 +127,8 @@ impl Device {
         self.in_flight
     }
 
-    /// Fewer requests are in flight than the request queue holds: one who may wait should, while
-    /// this is false.
+    /// Tells whether fewer requests are in flight than the request queue holds: a caller that may
+    /// wait should, while this is false.
     pub fn has_room(&self) -> bool {
         self.spec.queue_depth == 0 || self.in_flight < u64::from(self.spec.queue_depth)
     }

@@ -1,5 +1,5 @@
-//! Dirty page cache: which pages are dirty, how much may be, who is slowed and what the flusher
-//! writes next (reclaim spec §2.4, §9.5).
+//! Dirty page cache: which pages are dirty, how much may be, which tasks are slowed and what the
+//! flusher writes next (reclaim spec §2.4, §9.5).
 //!
 //! Nothing here touches a page or a device: the machine reports what happens, asks what to do, and
 //! does it. A page is dirty until its writeback starts; what counts against a limit is dirty pages

@@ -10,42 +10,42 @@ use crate::device::{Device, Io};
 /// Names one of the machine's devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskId {
-    /// Where files are.
+    /// Names the device that holds files.
     Files,
-    /// Where swap is.
+    /// Names the device that holds swap.
     Swap,
 }
 
 /// Names the purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Pages of a file come into the cache.
+    /// Reads pages of a file into the cache.
     Read {
-        /// Which file.
+        /// Names the file.
         file: FileId,
         /// First page.
         page: u64,
         /// Number of pages.
         pages: u32,
     },
-    /// Dirty pages of a file are written back.
+    /// Writes back dirty pages of a file.
     Writeback {
-        /// Which file.
+        /// Names the file.
         file: FileId,
         /// First page.
         page: u64,
         /// Number of pages.
         pages: u32,
     },
-    /// A transaction is written to the journal.
+    /// Writes a transaction to the journal.
     Commit,
-    /// A page comes in from swap.
+    /// Reads a page from swap.
     SwapIn(FolioId),
-    /// A page goes out to swap.
+    /// Writes a page to swap.
     SwapOut(FolioId),
 }
 
-/// A device in use.
+/// Holds a device in use.
 #[derive(Clone, Debug)]
 pub struct Disk {
     device: Device,
@@ -79,7 +79,8 @@ impl Disk {
         None
     }
 
-    /// When the agenda must look at the device, if no earlier look is on it already.
+    /// Returns the time when the agenda must look at the device, if no earlier look is on it
+    /// already.
     pub fn arm(&mut self) -> Option<Nanos> {
         let next = self.device.next_event()?;
         if self.armed.is_some_and(|at| at <= next) {

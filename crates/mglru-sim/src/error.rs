@@ -4,7 +4,7 @@ use mglru_workload::RegionId;
 
 use crate::spec::SpecError;
 
-/// Why a run cannot begin, or cannot go on.
+/// Says why a run cannot begin, or cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// The machine cannot be simulated.
@@ -22,48 +22,51 @@ pub enum SimError {
     /// A task touched a page that is not mapped.
     #[error("task {task}: page {page} of region {region} is not mapped")]
     NotMapped {
-        /// Which task.
+        /// Names the task.
         task: u32,
-        /// Which region.
+        /// Names the region.
         region: RegionId,
-        /// Which page of it.
+        /// Holds the page of it.
         page: u32,
     },
     /// A task touched a page of a mapping past the end of its file.
     #[error("task {task}: page {page} of region {region} lies past the end of its file")]
     BeyondFile {
-        /// Which task.
+        /// Names the task.
         task: u32,
-        /// Which region.
+        /// Names the region.
         region: RegionId,
-        /// Which page of it.
+        /// Holds the page of it.
         page: u32,
     },
     /// A task asked for what no kernel does.
     #[error("task {task}: {what} is refused")]
     Refused {
-        /// Which task.
+        /// Names the task.
         task: u32,
-        /// The thing that it asked for.
+        /// Names the thing that it asked for.
         what: &'static str,
     },
     /// A task removed a group that is in use, or gone.
     #[error("task {task}: rmdir {name}: the group has tasks or groups, or is removed already")]
     GroupInUse {
-        /// Which task.
+        /// Names the task.
         task: u32,
-        /// Path of the group.
+        /// Holds the path of the group.
         name: String,
     },
+    /// A policy from outside failed.
+    #[error("custom policy, {0}")]
+    Policy(String),
     /// The sink of its events failed.
     #[error("{0}")]
     Sink(String),
     /// Nothing can happen any more although tasks have not ended.
     #[error("{blocked} tasks wait for each other: {waits}")]
     Deadlock {
-        /// How many.
+        /// Counts the tasks that wait.
         blocked: usize,
-        /// The event that the first of them waits for.
+        /// Names the event that the first of them waits for.
         waits: String,
     },
 }

@@ -54,7 +54,7 @@ impl<E> Queue<E> {
         self.heap.len()
     }
 
-    /// Nothing is on the agenda.
+    /// Tells whether nothing is on the agenda.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

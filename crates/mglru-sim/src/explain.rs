@@ -13,24 +13,24 @@ use crate::machine::Machine;
 use crate::tracing::{Event, Sink, Who};
 use crate::world::World;
 
-/// So many moments are kept.
+/// Bounds the moments that are kept.
 pub const MOST: usize = 100_000;
 
 /// Names a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageId {
-    /// Of a file, whoever reads or maps it.
+    /// Names a page of a file, whatever process reads or maps it.
     File {
-        /// Which file of the layout.
+        /// Names the file of the layout.
         file: FileId,
-        /// Which page of it.
+        /// Holds the page of it.
         page: u64,
     },
-    /// Of a region of anonymous or shared memory.
+    /// Names a page of a region of anonymous or shared memory.
     Memory {
-        /// Which region of the layout.
+        /// Names the region of the layout.
         region: RegionId,
-        /// Which page of it.
+        /// Holds the page of it.
         page: u32,
     },
 }
@@ -38,92 +38,92 @@ pub enum PageId {
 /// Describes an event that happened to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When it showed, ns.
+    /// Holds the time when it showed, ns.
     pub at: Nanos,
-    /// Whose doing it was.
+    /// Names the process that caused it.
     pub comm: String,
-    /// Its number; 0: a device's.
+    /// Numbers that process; 0: a device.
     pub pid: u32,
-    /// What it was.
+    /// Names the event.
     pub what: What,
 }
 
 /// Says what happened to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It came into memory, charged to a group (its number) and put on a list.
+    /// Brings the page into memory, charged to a group (its number) and put on a list.
     Came {
-        /// The group; 0: the root.
+        /// Numbers the group; 0: the root.
         memcg: u32,
-        /// On which list.
+        /// Names the list that it is put on.
         list: List,
         /// It was evicted before, and so many pages of the machine were reclaimed since.
         refault: Option<u64>,
     },
-    /// Its data arrived.
+    /// Ends the read of its data.
     Read,
-    /// It is on another list.
+    /// Moves the page to another list.
     Moved {
-        /// The one before.
+        /// Names the list before.
         from: List,
-        /// The one now.
+        /// Names the list now.
         to: List,
     },
-    /// Its list is as it was, and a younger generation was opened.
+    /// Opens a younger generation; the page's list is as it was.
     Aged {
-        /// Its generation.
+        /// Holds its generation.
         list: List,
     },
-    /// An access shows: in a page table, or in the folio's flags.
+    /// Shows an access: in a page table, or in the folio's flags.
     Accessed {
-        /// Its tier now.
+        /// Holds its tier now.
         tier: u8,
     },
-    /// Reclaim or aging took note of accesses: the marks are gone.
+    /// Clears the marks of accesses, which reclaim or aging took note of.
     Forgotten {
-        /// Its tier now.
+        /// Holds its tier now.
         tier: u8,
     },
-    /// It is newer than the device.
+    /// Makes the page newer than the device.
     Dirtied,
-    /// Its write began.
+    /// Begins its write.
     WriteBegan,
-    /// Its write ended.
+    /// Ends its write.
     Written,
-    /// It left memory by reclaim.
+    /// Evicts the page by reclaim.
     Evicted {
         /// It lies in swap.
         swapped: bool,
     },
-    /// It left memory for another reason: its file was cut, its memory unmapped, its owner killed.
+    /// Drops the page for another reason: its file was cut, its memory unmapped, its owner killed.
     Dropped,
 }
 
-/// Where a page stands.
+/// Names the list that a page is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// In a generation: its number, and those of the oldest of its type and the youngest.
+    /// Lies in a generation: its number, and those of the oldest of its type and the youngest.
     Generation {
-        /// Its own.
+        /// Numbers its own generation.
         seq: u64,
-        /// The oldest.
+        /// Numbers the oldest.
         oldest: u64,
-        /// The youngest.
+        /// Numbers the youngest.
         youngest: u64,
     },
-    /// On the active list.
+    /// Lies on the active list.
     Active,
-    /// On the inactive list.
+    /// Lies on the inactive list.
     Inactive,
-    /// Where nothing is evicted.
+    /// Lies where nothing is evicted.
     Unevictable,
-    /// In a processor's batch, on its way to a list.
+    /// Waits in a processor's batch, on its way to a list.
     Parked,
-    /// Off the lists: isolated by reclaim, or not put on one yet.
+    /// Lies on no list: isolated by reclaim, or not put on one yet.
     Off,
 }
 
-/// What is known of a page in memory.
+/// Holds what is known of a page in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Present {
     folio: FolioId,

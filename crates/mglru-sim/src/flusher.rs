@@ -1,5 +1,5 @@
 //! Writeback at work: the flusher threads, what starts and ends a write, fsync, and the pauses of
-//! those who dirty pages too fast.
+//! the tasks that dirty pages too fast.
 
 use std::ops::Range;
 
@@ -295,7 +295,7 @@ impl Machine {
         all.saturating_sub(self.world.zones.kept_back())
     }
 
-    /// What a group holds of files now.
+    /// Counts what a group holds of files now.
     fn held_dirty(&self, memcg: MemcgId) -> Held {
         let (dirty, writeback) = self.lru.memcg_write(memcg);
         Held { dirty, writeback, file: self.world.held(memcg).file }

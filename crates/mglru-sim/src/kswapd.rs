@@ -24,7 +24,7 @@ pub struct Kswapd {
     slept: Option<Slept>,
     /// It waits for room in the swap device's queue.
     pub(crate) awaits_swap: bool,
-    /// Processor time used, ns.
+    /// Counts the processor time used, ns.
     pub spent: Nanos,
 }
 

@@ -1,12 +1,13 @@
-//! Drives a run event by event, and reports what the machine does at the moment: sizes, rates, who
-//! reclaims, and what each waits for. A run is the same however it is driven, and a look changes
-//! nothing.
+//! Drives a run event by event, and reports what the machine does at the moment: sizes, rates,
+//! which task reclaims, and what each waits for. A run is the same however it is driven, and a look
+//! changes nothing.
 
 use mglru::folio::Bit;
 use mglru::types::{MemcgId, Nanos, NodeId, Reclaimer};
-use mglru::{Config, Reclaim, Sizes, Throttle};
+use mglru::{Reclaim, Sizes, Throttle};
 use mglru_workload::Workload;
 
+use crate::custom::Rules;
 use crate::error::SimError;
 use crate::machine::Machine;
 use crate::outcome::{Figures, Outcome};
@@ -16,7 +17,7 @@ use crate::stall::Stalled;
 use crate::task::{Doing, State};
 use crate::tracing::comms;
 
-/// A run under way.
+/// Holds a run under way.
 pub struct Live {
     machine: Machine,
     /// Names of tasks, as trace events have them.
@@ -26,28 +27,28 @@ pub struct Live {
 /// Tells what a machine holds and does at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Sizes and counters of the machine and of its first groups.
+    /// Holds sizes and counters of the machine and of its first groups.
     pub sample: Sample,
-    /// Page accesses, reads and writes begun.
+    /// Counts page accesses, reads and writes begun.
     pub accesses: u64,
-    /// Each sampled group's own lists on the first node, pages.
+    /// Holds the sizes of each sampled group's own lists on the first node, pages.
     pub lists: Vec<Sizes>,
-    /// Time that each sampled group lost to memory pressure.
+    /// Holds the time that each sampled group lost to memory pressure.
     pub pressure: Vec<Stalled>,
-    /// Threads of the kernel, then tasks.
+    /// Lists threads of the kernel, then tasks.
     pub actors: Vec<Actor>,
 }
 
 /// Tells what a thread does at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// Its name.
+    /// Holds its name.
     pub name: String,
-    /// Its group, as an index into the sampled ones and beyond; the root's for the kernel.
+    /// Names its group, as an index into the sampled ones and beyond; the root's for the kernel.
     pub group: usize,
-    /// What it does.
+    /// Says what it does.
     pub act: Act,
-    /// What it waits for; none: it runs.
+    /// Says what it waits for; none: it runs.
     pub wait: Option<Wait>,
 }
 
@@ -56,11 +57,11 @@ pub struct Actor {
 pub enum Act {
     /// It reclaims: for which caller, for which group (none: the machine), at which priority.
     Reclaims {
-        /// The kind of caller.
+        /// Names the kind of caller.
         by: Reclaimer,
-        /// Index of the group whose limit is enforced.
+        /// Holds the index of the group whose limit is enforced.
         target: Option<usize>,
-        /// From 12 (least urgent) to 0.
+        /// Ranges from 12 (least urgent) to 0.
         priority: u8,
     },
     /// It moves pages to make large blocks.
@@ -74,23 +75,23 @@ pub enum Act {
 /// Says what a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// A free processor.
+    /// Waits for a free processor.
     Processor,
-    /// It sleeps because reclaim throttles it: the reason.
+    /// Sleeps because reclaim throttles it: the reason.
     Throttled(Throttle),
-    /// Data of a page.
+    /// Waits for the data of a page.
     Data,
-    /// The end of a page's write.
+    /// Waits for the end of a page's write.
     Write,
-    /// Room in the queue of the swap device.
+    /// Waits for room in the queue of the swap device.
     SwapQueue,
-    /// Files to be written back.
+    /// Waits for files to be written back.
     Sync,
-    /// Fewer dirty pages.
+    /// Waits until there are fewer dirty pages.
     DirtyLimit,
-    /// The others at a barrier.
+    /// Waits for the others at a barrier.
     Barrier,
-    /// A moment to come.
+    /// Waits for a moment to come.
     Time,
 }
 
@@ -101,12 +102,12 @@ impl Live {
     /// A machine or layout that contradicts itself.
     pub fn new(
         spec: &MachineSpec,
-        config: Config,
+        rules: impl Into<Rules>,
         workload: Box<dyn Workload>,
         seed: u64,
     ) -> Result<Self, SimError> {
         let layout = workload.layout();
-        let mut machine = Machine::new(spec, config, workload, seed)?;
+        let mut machine = Machine::new(spec, rules, workload, seed)?;
         machine.samples = Some(Samples::default());
         machine.start();
         Ok(Self { machine, names: comms(&layout) })

@@ -30,9 +30,9 @@ const PROGRESS_STEP: u64 = 1 << 16;
 
 /// Holds a machine at work.
 pub struct Machine {
-    /// The policy.
+    /// Holds the policy.
     pub lru: Lru,
-    /// The world that it reclaims from.
+    /// Holds the world that it reclaims from.
     pub world: World,
     pub(crate) tasks: Vec<Task>,
     pub(crate) workload: Box<dyn Workload>,
@@ -121,6 +121,7 @@ impl Machine {
         self.dispatch(event);
         self.settle_events(at);
         self.look_if_due();
+        self.pass_list_events()?;
         self.error.take().map_or(Ok(true), Err)
     }
 
@@ -341,7 +342,7 @@ impl Machine {
         self.wake_swapping();
     }
 
-    /// Those who wait for room in the swap device's queue go on when there is.
+    /// Wakes tasks that wait for room in the swap device's queue, when there is some.
     fn wake_swapping(&mut self) {
         if self.swapping.is_empty() && self.kswapds.iter().all(|kswapd| !kswapd.awaits_swap) {
             return;

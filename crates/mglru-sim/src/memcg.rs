@@ -23,17 +23,17 @@ const HIGH_BATCH: u64 = 32;
 /// Holds the limits of a group, pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// `memory.min`
+    /// Holds `memory.min`, pages.
     pub min: u64,
-    /// `memory.low`
+    /// Holds `memory.low`, pages.
     pub low: u64,
-    /// `memory.high`
+    /// Holds `memory.high`, pages.
     pub high: u64,
-    /// `memory.max`
+    /// Holds `memory.max`, pages.
     pub max: u64,
-    /// `memory.swap.max`
+    /// Holds `memory.swap.max`, pages.
     pub swap_max: u64,
-    /// `memory.swappiness`, 0 to 200.
+    /// Holds `memory.swappiness`, 0 to 200.
     pub swappiness: u8,
 }
 
@@ -59,15 +59,15 @@ impl Limits {
 /// Counts the pages that a group holds, descendants included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Memory charged, kernel memory included (`memory.current`).
+    /// Counts pages charged, kernel memory included (`memory.current`).
     pub current: u64,
-    /// The most ever charged (`memory.peak`).
+    /// Holds the most pages ever charged (`memory.peak`).
     pub peak: u64,
-    /// The part of `current` that is page tables and other kernel memory.
+    /// Counts the pages of `current` that are page tables and other kernel memory.
     pub kernel: u64,
-    /// Swap slots (`memory.swap.current`).
+    /// Counts swap slots (`memory.swap.current`).
     pub swap: u64,
-    /// The most swap slots ever (`memory.swap.peak`).
+    /// Holds the most swap slots ever (`memory.swap.peak`).
     pub swap_peak: u64,
 }
 
@@ -104,7 +104,7 @@ impl Memcgs {
         id
     }
 
-    /// The group is removed; what it still holds stays charged to it and its ancestors.
+    /// Removes a group; what it still holds stays charged to it and its ancestors.
     pub fn offline(&mut self, id: MemcgId) {
         self.groups[id.index()].online = false;
     }
@@ -114,7 +114,7 @@ impl Memcgs {
         self.groups[id.index()].usage.current -= pages;
     }
 
-    /// The group was not removed.
+    /// Tells whether the group was not removed.
     pub fn is_online(&self, id: MemcgId) -> bool {
         self.groups[id.index()].online
     }
@@ -139,7 +139,7 @@ impl Memcgs {
         std::iter::successors(Some(id), |id| self.parent(*id))
     }
 
-    /// `id` is `ancestor` or below it.
+    /// Tells whether `id` is `ancestor` or below it.
     pub fn is_under(&self, id: MemcgId, ancestor: MemcgId) -> bool {
         self.ancestry(id).any(|group| group == ancestor)
     }
@@ -244,7 +244,8 @@ impl Memcgs {
         });
     }
 
-    /// Swap the group may still take, when the device has `device_free` slots left.
+    /// Returns the swap that the group may still take, when the device has `device_free` slots
+    /// left.
     pub fn swap_left(&self, id: MemcgId, device_free: u64) -> u64 {
         let left = self.ancestry(id).map(|group| {
             let group = &self.groups[group.index()];
@@ -253,7 +254,7 @@ impl Memcgs {
         left.fold(device_free, u64::min)
     }
 
-    /// Whether the group or an ancestor uses more than half of the swap it may take.
+    /// Tells whether the group or an ancestor uses more than half of the swap that it may take.
     pub fn swap_is_crowded(&self, id: MemcgId) -> bool {
         self.ancestry(id).any(|group| {
             let group = &self.groups[group.index()];
@@ -261,7 +262,7 @@ impl Memcgs {
         })
     }
 
-    /// Pages that may be charged to the group before it or an ancestor is full.
+    /// Counts the pages that may be charged to the group before it or an ancestor is full.
     pub fn room(&self, id: MemcgId) -> u64 {
         self.ancestry(id).map(|group| self.room_of(group)).fold(NO_LIMIT, u64::min)
     }
@@ -275,7 +276,7 @@ impl Memcgs {
         self.ancestry(id).map(over).find(|(_, overage)| *overage > 0)
     }
 
-    /// How long a task that charged `pages` is delayed for usage above `memory.high` that reclaim
+    /// Returns the delay of a task that charged `pages` for usage above `memory.high` that reclaim
     /// could not bring down: 10 µs × (overage in 1/1024 of the limit)² per 32 pages, so that 10 %
     /// above costs 0.1 s, and never more than 2 s. The worst of the group and its ancestors.
     pub fn high_delay(&self, id: MemcgId, pages: u64) -> Nanos {

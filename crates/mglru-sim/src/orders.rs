@@ -1,14 +1,15 @@
 //! Sizes of the folios that a window of a file is filled with (spec §LF.3, §LF.5). An order is a
 //! power of two of pages; a folio lies at a multiple of its own size.
 
-/// The order of a folio at page `index` where `wanted` is asked for and `limit` is the last page.
+/// Returns the order of a folio at page `index` where `wanted` is asked for and `limit` is the last
+/// page.
 pub fn order_at(index: u64, wanted: u8, limit: u64) -> u8 {
     let aligned = if index == 0 { wanted } else { wanted.min(index.trailing_zeros() as u8) };
     let fits = (limit + 1 - index.min(limit)).ilog2() as u8;
     aligned.min(fits)
 }
 
-/// The order that a write of `bytes` asks for at page `index`; at most `most`.
+/// Returns the order that a write of `bytes` asks for at page `index`; at most `most`.
 pub fn order_of_write(index: u64, bytes: u64, most: u8) -> u8 {
     let pages = (bytes >> 12).max(1);
     order_at(index, most, index + pages - 1)

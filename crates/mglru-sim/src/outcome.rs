@@ -46,80 +46,80 @@ pub type Figures = Vec<(&'static str, u64)>;
 /// Holds the results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Application operations ended (`Op::End`).
+    /// Counts application operations ended (`Op::End`).
     pub ops: u64,
-    /// Page accesses, reads and writes.
+    /// Counts page accesses, reads and writes.
     pub accesses: u64,
-    /// Length of the run in virtual time, ns.
+    /// Holds the length of the run in virtual time, ns.
     pub virtual_ns: Nanos,
-    /// Latency per class of operation, ns.
+    /// Holds the latency per class of operation, ns.
     pub latency: Vec<(String, Histogram<u64>)>,
-    /// Operations ended, per task.
+    /// Counts the operations ended, per task.
     pub task_ops: Vec<u64>,
-    /// Counters of the machine at the end.
+    /// Holds the machine's counters at the end.
     pub counters: Figures,
-    /// Groups at the end, the root first.
+    /// Describes the groups at the end, the root first.
     pub groups: Vec<GroupOutcome>,
-    /// The same when each phase began.
+    /// Holds the same figures at the beginning of each phase.
     pub phases: Vec<Phase>,
-    /// Figures that the workload itself measured.
+    /// Holds figures that the workload itself measured.
     pub figures: Vec<(String, f64)>,
-    /// Attempts at blocks of contiguous pages, per class: made and successful.
+    /// Counts attempts at blocks of contiguous pages, per class: made and successful.
     pub blocks: Vec<(String, [u64; 2])>,
-    /// Hash of the reference strings: equal for all variants of a run.
+    /// Holds the hash of the reference strings: equal for all variants of a run.
     pub string_hash: u64,
 }
 
 /// Describes a group at some time. Everything counts descendants too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupOutcome {
-    /// Its path; the root is `/`.
+    /// Holds the path of the group; the root is `/`.
     pub name: String,
-    /// `memory.stat`: sizes in bytes, counters as they are, and usage and swap besides.
+    /// Holds `memory.stat`: sizes in bytes, counters as they are, and usage and swap besides.
     pub stat: Figures,
-    /// `memory.events`.
+    /// Holds `memory.events`.
     pub events: EventCounts,
-    /// Time lost to memory pressure.
+    /// Holds the time lost to memory pressure.
     pub pressure: Stalled,
-    /// Its generations, in the layout of the kernel's lru_gen.
+    /// Lists the group's generations, in the layout of the kernel's lru_gen.
     pub lru_gen: String,
 }
 
 /// Holds the counters at the time when a phase began.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// Its name.
+    /// Names the phase.
     pub name: String,
-    /// The sequence that it belongs to: it ends where the next phase of that begins.
+    /// Numbers the sequence that the phase belongs to: it ends where the next phase of that begins.
     pub sequence: u32,
-    /// When, ns.
+    /// Holds the time of its beginning, ns.
     pub at: Nanos,
-    /// Operations ended before.
+    /// Counts operations ended before it.
     pub ops: u64,
-    /// Accesses before.
+    /// Counts accesses before it.
     pub accesses: u64,
-    /// Counters and groups.
+    /// Holds counters and groups at its beginning.
     pub snapshot: Snapshot,
 }
 
 /// Holds the counters at some time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Counters of the machine.
+    /// Holds the machine's counters.
     pub counters: Figures,
-    /// Figures of each group.
+    /// Holds figures of each group.
     pub groups: Vec<GroupOutcome>,
-    /// Pages of each file that are cached.
+    /// Counts the cached pages of each file.
     pub resident: Vec<u64>,
 }
 
 impl Outcome {
-    /// A counter by name, where the machine has it.
+    /// Returns a counter by name, where the machine has it.
     pub fn counter(&self, name: &str) -> Option<u64> {
         find(&self.counters, name)
     }
 
-    /// Operations per second of virtual time.
+    /// Returns operations per second of virtual time.
     pub fn ops_per_s(&self) -> f64 {
         self.ops as f64 * 1e9 / self.virtual_ns.max(1) as f64
     }
@@ -135,12 +135,12 @@ fn find(figures: &Figures, name: &str) -> Option<u64> {
     figures.iter().find(|(n, _)| *n == name).map(|&(_, value)| value)
 }
 
-/// Records results while the machine runs.
+/// Collects results while the machine runs.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// Operations ended.
+    /// Counts operations ended.
     pub ops: u64,
-    /// Page accesses, reads and writes begun.
+    /// Counts page accesses, reads and writes begun.
     pub accesses: u64,
     latency: Vec<(String, Histogram<u64>)>,
     task_ops: Vec<u64>,
@@ -180,7 +180,7 @@ impl Recorder {
         }
     }
 
-    /// An attempt at a block has ended.
+    /// Records that an attempt at a block has ended.
     pub fn end_block(&mut self, class: u8, got: bool) {
         let [made, successful] = &mut self.blocks[usize::from(class)];
         *made += 1;
@@ -202,7 +202,7 @@ impl Recorder {
         &self.group_names[memcg.index()]
     }
 
-    /// A phase begins.
+    /// Records that a phase begins.
     pub fn mark(&mut self, phase: u32, at: Nanos, snapshot: Snapshot) {
         let name = self.phase_names.get(phase as usize).cloned();
         let name = name.unwrap_or_else(|| phase.to_string());
@@ -288,7 +288,7 @@ impl Machine {
     }
 }
 
-/// Lists counters that only a machine with page frames knows, under the kernel's names.
+/// Sums the policy's counters of groups up, under the kernel's names.
 fn counters_of(subtree: &[MemcgId], machine: &Machine) -> Figures {
     let mut sum = Counters::default();
     subtree.iter().for_each(|&memcg| sum.add(machine.lru.memcg_counters(memcg)));

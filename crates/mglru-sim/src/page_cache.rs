@@ -11,10 +11,10 @@ use mglru::types::FolioId;
 use crate::cache_slot::Slot;
 use crate::shadows::Kept;
 
-/// Slots of one node of the tree that real page caches are.
+/// Counts the slots of one node of the tree that real page caches are.
 pub const NODE_SLOTS: usize = 64;
 
-/// The node that page `index` is in.
+/// Returns the node that holds page `index`.
 pub fn node_of(index: u64) -> u32 {
     (index / NODE_SLOTS as u64) as u32
 }
@@ -65,7 +65,7 @@ impl PageCache {
         self.folio(index).is_some()
     }
 
-    /// The raw word of a slot, to bring its cache line near before a batch of accesses.
+    /// Returns the raw word of a slot, to bring its cache line near before a batch of accesses.
     #[inline]
     pub fn peek(&self, index: u64) -> u64 {
         u64::from(self.slots.get(index as usize).copied().unwrap_or(0))
@@ -162,7 +162,7 @@ impl PageCache {
         pages.filter(move |&(_, folio)| last.replace(folio) != Some(folio))
     }
 
-    /// Another folio holds a cached page from now on: the old one was split.
+    /// Puts another folio in place of a cached one that was split.
     pub fn replace(&mut self, index: u64, folio: FolioId) {
         debug_assert!(self.has(index), "page {index} is not cached");
         self.slots[index as usize] = Slot::Folio(folio).pack();
@@ -174,7 +174,7 @@ impl PageCache {
         (least..index).rev().take_while(|&i| self.has(i)).count() as u64
     }
 
-    /// The first page at or after `from` that is not cached.
+    /// Returns the first page at or after `from` that is not cached.
     pub fn next_hole(&self, from: u64) -> u64 {
         (from..).find(|&i| !self.has(i)).unwrap_or(u64::MAX)
     }
@@ -192,7 +192,7 @@ impl PageCache {
         std::iter::successors(Some(self.nodes), above).sum()
     }
 
-    /// One past the last slot in use.
+    /// Returns one past the last slot in use.
     pub fn end(&self) -> u64 {
         self.slots.len() as u64
     }

@@ -9,7 +9,7 @@
 
 use mglru::types::FolioId;
 
-/// Entries under one PMD.
+/// Counts the entries under one PMD.
 pub const TABLE_ENTRIES: u32 = 512;
 
 const TABLE_SHIFT: u32 = TABLE_ENTRIES.trailing_zeros();
@@ -29,13 +29,13 @@ pub struct Pte(u8);
 /// Names the content of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maps {
-    /// Nothing.
+    /// Maps nothing.
     None,
-    /// The shared page of zeroes, read-only.
+    /// Maps the shared page of zeroes, read-only.
     Zero,
-    /// This folio.
+    /// Maps this folio.
     Folio(FolioId),
-    /// Swapped out to this slot.
+    /// Holds the slot to which the page is swapped out.
     Swap(u32),
 }
 
@@ -162,7 +162,7 @@ impl PageTable {
         }
     }
 
-    /// The slot that a page of swap-backed memory is in, as [`Self::peek`].
+    /// Returns the slot that holds a page of swap-backed memory, as [`Self::peek`].
     #[inline]
     pub fn swapped_to(&self, page: u32) -> Option<u32> {
         self.peek(page).is_swap().then(|| self.targets[page as usize])
@@ -181,18 +181,18 @@ impl PageTable {
         first
     }
 
-    /// The folio (or slot) that an entry of swap-backed memory is about from now on.
+    /// Makes an entry of swap-backed memory stand for another folio (or slot).
     pub fn point(&mut self, page: u32, target: u32) {
         self.targets[page as usize] = target;
     }
 
-    /// Tables that were ever populated.
+    /// Counts the tables that were ever populated.
     pub fn populated(&self) -> u64 {
         self.tables.iter().filter(|&&table| table != 0).count() as u64
     }
 
-    /// Which entries of up to 64 `pages` are present, and which of those young: a bit each, the
-    /// first one lowest. Without a branch, because young entries come in no order.
+    /// Returns which entries of up to 64 `pages` are present, and which of those young: a bit each,
+    /// the first one lowest. Without a branch, because young entries come in no order.
     #[inline]
     pub fn present_and_young(&self, pages: std::ops::Range<u32>) -> (u64, u64) {
         let entries = &self.entries[pages.start as usize..pages.end as usize];
@@ -222,7 +222,7 @@ impl PageTable {
         self.entries[page as usize] &= !DIRTY;
     }
 
-    /// The first table at or after `from` that was ever populated, and its accessed bit.
+    /// Returns the first table at or after `from` that was ever populated, and its accessed bit.
     pub fn next_table(&self, from: u32) -> Option<(u32, bool)> {
         let rest = self.tables.get(from as usize..)?;
         let ahead = rest.iter().position(|&t| t != 0)?;
@@ -250,12 +250,12 @@ impl PageTable {
         self.entries.len() as u32
     }
 
-    /// Entries that map a folio.
+    /// Counts entries that map a folio.
     pub fn resident(&self) -> u64 {
         self.resident
     }
 
-    /// Entries of pages in swap.
+    /// Counts entries of pages in swap.
     pub fn swapped(&self) -> u64 {
         self.swapped
     }

@@ -17,7 +17,7 @@ pub use self::zone::{Frame, Request, Use, Zone};
 
 /// Bounds the order of the allocator's blocks: 2^10 pages, 4 MiB.
 pub const MAX_ORDER: u8 = 10;
-/// A pageblock is 2^9 pages, 2 MiB: what a migratetype is kept for.
+/// Sets the order of a pageblock, 2^9 pages, 2 MiB: the unit for which a migratetype is kept.
 pub const PAGEBLOCK_ORDER: u8 = 9;
 /// Gives the size of a pageblock in pages.
 pub const PAGEBLOCK_PAGES: u32 = 1 << PAGEBLOCK_ORDER;
@@ -30,24 +30,24 @@ pub type Pfn = u32;
 /// Names the kernels whose rules the allocator and compaction follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
-    /// Linux 2.6.32 to 3.4.
+    /// Follows Linux 2.6.32 to 3.4.
     Lumpy,
-    /// Linux 6.12.
+    /// Follows Linux 6.12.
     Modern,
 }
 
 /// Names the use of a pageblock, and the free list that a block is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MigrateType {
-    /// Kernel memory that stays where it is.
+    /// Holds kernel memory that stays where it is.
     Unmovable,
-    /// Kernel memory that a shrinker can free.
+    /// Holds kernel memory that a shrinker can free.
     Reclaimable,
-    /// Memory of programs and the page cache.
+    /// Holds memory of programs and the page cache.
     Movable,
-    /// Whole blocks kept back, the last resort of everybody (lumpy era).
+    /// Holds whole blocks kept back, the last resort of every request (lumpy era).
     Reserve,
-    /// Blocks kept for large requests that cannot wait (modern era).
+    /// Holds blocks kept for large requests that cannot wait (modern era).
     HighAtomic,
 }
 
@@ -55,7 +55,7 @@ impl MigrateType {
     /// Lists all types.
     pub const ALL: [Self; 5] =
         [Self::Unmovable, Self::Reclaimable, Self::Movable, Self::Reserve, Self::HighAtomic];
-    /// The types that requests have, and per-CPU lists.
+    /// Lists the types that requests have, and per-CPU lists.
     pub const REQUESTED: [Self; 3] = [Self::Unmovable, Self::Reclaimable, Self::Movable];
 
     /// Returns the type as an array index.
@@ -64,7 +64,7 @@ impl MigrateType {
     }
 }
 
-/// First frame of the aligned block of `order` that holds `pfn`.
+/// Returns the first frame of the aligned block of `order` that holds `pfn`.
 pub fn block_start(pfn: Pfn, order: u8) -> Pfn {
     pfn >> order << order
 }

@@ -22,13 +22,14 @@ pub trait CachedPages {
 /// Describes the pages to read: `start .. start + pages`, cached ones skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// First page.
+    /// Holds the first page.
     pub start: u64,
-    /// Number of pages.
+    /// Counts the pages.
     pub pages: u64,
-    /// The page that, when met, starts the next window; with large folios the folio it is in.
+    /// Holds the page that, when met, starts the next window; with large folios the folio that
+    /// contains it.
     pub mark: Option<u64>,
-    /// The order of its folios, a power of two of pages, where they fit (spec §LF.3).
+    /// Holds the order of its folios, a power of two of pages, where they fit (spec §LF.3).
     pub order: u8,
 }
 
@@ -39,14 +40,14 @@ impl Plan {
     }
 }
 
-/// Access advice of a mapping, as far as readahead is concerned.
+/// Names the access advice of a mapping, as far as readahead is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapAdvice {
-    /// Read around, until misses prevail.
+    /// Reads around the fault, until misses prevail.
     Normal,
-    /// The faulting page only.
+    /// Reads the faulting page only.
     Random,
-    /// As a buffered reader would.
+    /// Reads as a buffered reader would.
     Sequential,
 }
 
@@ -59,12 +60,12 @@ struct Window {
     order: u8,
 }
 
-/// A folio whose mark was met.
+/// Describes a folio whose mark was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marked {
-    /// Its first page.
+    /// Holds its first page.
     pub index: u64,
-    /// How many it has.
+    /// Counts its pages.
     pub pages: u64,
 }
 
@@ -83,7 +84,7 @@ impl FileState {
         self.prev
     }
 
-    /// A read has ended at this page.
+    /// Records that a read has ended at this page.
     pub fn set_prev(&mut self, page: u64) {
         self.prev = Some(page);
     }

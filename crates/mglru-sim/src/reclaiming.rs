@@ -11,23 +11,23 @@ use crate::tracing::{Slept, Who};
 /// Says how far a task's reclaim has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It goes on later.
+    /// Says that reclaim goes on later.
     Held(Flow),
-    /// It is over: pages reclaimed.
+    /// Says that reclaim is over, and counts pages reclaimed.
     Done(u64),
 }
 
-/// When each lruvec's lock is free again.
+/// Records when each lruvec's lock is free again.
 #[derive(Clone, Debug, Default)]
 pub struct Locks {
     free_at: Vec<Nanos>,
-    /// Time spent waiting for them, ns.
+    /// Counts the time spent waiting for locks, ns.
     pub waited: Nanos,
     /// Holds in which folios were handled.
     pub holds: u64,
-    /// Folios handled in them.
+    /// Counts the folios handled in all holds.
     pub held_folios: u64,
-    /// The most folios handled in one hold.
+    /// Holds the most folios handled in one hold.
     pub held_max: u64,
 }
 
@@ -75,7 +75,7 @@ impl Machine {
                     self.reclaim_ns += self.world.now - began;
                     self.wake_throttled();
                     if self.world.takes_no_more_swap() {
-                        // Who submits a request waits for a free one.
+                        // A task that submits a request waits for a free one.
                         self.swapping.push(t as u32);
                         break Flow::Wait;
                     }
@@ -153,7 +153,8 @@ impl Machine {
         self.take_all_wakes();
     }
 
-    /// As the last, and forgets what nobody waited for. Thrashing (`min_ttl`) kills.
+    /// Wakes tasks as [`Self::wake_throttled`] does, and clears what nobody waits for. Thrashing
+    /// (`min_ttl`) kills.
     pub(crate) fn take_all_wakes(&mut self) {
         for node in 0..self.world.zones.nodes() as u8 {
             let wakes = self.lru.take_wakes(NodeId(node));

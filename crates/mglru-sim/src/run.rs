@@ -5,6 +5,7 @@ use mglru::{Bit, Config, Lru};
 use mglru_workload::{Layout, RegionKind, Workload};
 
 use crate::address_space::AddressSpaces;
+use crate::custom::{Lists, Rules};
 use crate::error::SimError;
 use crate::explain::{Moment, PageId, Silence, Watched};
 use crate::kswapd::Kswapd;
@@ -24,22 +25,22 @@ const MAX_REGION_PAGES: u32 = 1 << 31;
 /// Largest file, of as many: the page cache has a slot for every page.
 const MAX_FILE_PAGES: u64 = 1 << 31;
 
-/// Told now and then how many accesses were made.
+/// Receives now and then how many accesses were made.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// Runs a workload on a machine under the rules of `config`, until its counted tasks have ended.
+/// Runs a workload on a machine under these rules, until its counted tasks have ended.
 ///
 /// # Errors
 /// A machine or layout that contradicts itself, a task that touches what is not mapped, tasks that
 /// wait for each other.
 pub fn run(
     spec: &MachineSpec,
-    config: Config,
+    rules: impl Into<Rules>,
     workload: Box<dyn Workload>,
     seed: u64,
     progress: Option<Progress<'_>>,
 ) -> Result<Outcome, SimError> {
-    let mut machine = Machine::new(spec, config, workload, seed)?;
+    let mut machine = Machine::new(spec, rules, workload, seed)?;
     machine.run(progress)?;
     Ok(machine.outcome())
 }
@@ -50,12 +51,12 @@ pub fn run(
 /// As [`run`].
 pub fn run_sampled(
     spec: &MachineSpec,
-    config: Config,
+    rules: impl Into<Rules>,
     workload: Box<dyn Workload>,
     seed: u64,
     progress: Option<Progress<'_>>,
 ) -> Result<(Outcome, Vec<Sample>), SimError> {
-    Machine::new(spec, config, workload, seed)?.sampled(progress)
+    Machine::new(spec, rules, workload, seed)?.sampled(progress)
 }
 
 /// Runs as [`run_sampled`], and passes its trace events to a sink. The outcome is the same.
@@ -64,13 +65,13 @@ pub fn run_sampled(
 /// As [`run`], and what the sink says.
 pub fn run_traced(
     spec: &MachineSpec,
-    config: Config,
+    rules: impl Into<Rules>,
     workload: Box<dyn Workload>,
     seed: u64,
     progress: Option<Progress<'_>>,
     sink: Box<dyn Sink>,
 ) -> Result<(Outcome, Vec<Sample>), SimError> {
-    let mut machine = Machine::new(spec, config, workload, seed)?;
+    let mut machine = Machine::new(spec, rules, workload, seed)?;
     machine.listen(sink);
     let found = machine.sampled(progress)?;
     machine.end_events()?;
@@ -83,12 +84,12 @@ pub fn run_traced(
 /// As [`run`].
 pub fn run_explained(
     spec: &MachineSpec,
-    config: Config,
+    rules: impl Into<Rules>,
     workload: Box<dyn Workload>,
     seed: u64,
     page: PageId,
 ) -> Result<(Outcome, Vec<Moment>), SimError> {
-    let mut machine = Machine::new(spec, config, workload, seed)?;
+    let mut machine = Machine::new(spec, rules, workload, seed)?;
     machine.listen(Box::new(Silence));
     machine.watched = Some(Box::new(Watched::new(page)));
     machine.run(None)?;
@@ -114,17 +115,19 @@ impl Machine {
     /// A machine or layout that contradicts itself.
     pub fn new(
         spec: &MachineSpec,
-        config: Config,
+        rules: impl Into<Rules>,
         workload: Box<dyn Workload>,
         seed: u64,
     ) -> Result<Self, SimError> {
         let spec = spec.clone().check()?;
         let layout = workload.layout();
         check_layout(&spec, &layout)?;
+        let Rules { config, policy } = rules.into();
         let config = Config { nr_nodes: spec.nodes as u8, ..config };
         let mut lru = Lru::new(config, 0);
         let mut world = World::new(&spec, &layout, seed);
         world.allow_orders(spec.filesystem.largest(lru.config()));
+        world.custom = policy.map(|factory| Box::new(Lists::new(factory)));
         world.blind_shadow_limit = lru.config().limits_shadows_blindly();
         if spec.physical == Physical::Buddy {
             let frames = Frames::new(&spec, lru.config().contig, layout.tasks.len());

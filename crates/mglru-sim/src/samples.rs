@@ -13,11 +13,11 @@ const MOST: usize = 512;
 /// Time between the first looks, ns.
 const FIRST: Nanos = 1_000_000;
 
-/// Groups that are looked at: the root and the first ones of the plan.
-const GROUPS: usize = 17;
+/// Counts the groups that are looked at: the root and the first ones of the plan.
+pub const GROUPS: usize = 17;
 
 /// Names the counters of the machine that a look keeps.
-pub const COUNTERS: [&str; 19] = [
+pub const COUNTERS: [&str; 21] = [
     "pgpgin",
     "pgpgout",
     "pswpin",
@@ -34,7 +34,9 @@ pub const COUNTERS: [&str; 19] = [
     "nr_writeback",
     "flusher_wakeups",
     "throttle_writeback",
+    "throttle_isolated",
     "throttle_noprogress",
+    "throttle_congested",
     "dirty_paused_us",
     "oom_kill",
 ];
@@ -56,60 +58,83 @@ pub const COLUMNS: [&str; 10] = [
 /// Tells what a machine held and had done at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The moment, ns.
+    /// Holds the moment, ns.
     pub at: Nanos,
-    /// Operations ended before.
+    /// Counts operations ended before.
     pub ops: u64,
-    /// Values of [`COUNTERS`]; 0 for one that this machine lacks.
+    /// Holds values of [`COUNTERS`]; 0 for one that this machine lacks.
     pub counters: [u64; COUNTERS.len()],
-    /// The groups, the root first.
+    /// Describes the groups, the root first.
     pub groups: Vec<GroupSample>,
 }
 
 /// Tells what a group held at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSample {
-    /// Values of [`COLUMNS`].
+    /// Holds values of [`COLUMNS`].
     pub columns: [u64; COLUMNS.len()],
-    /// Its own generations on the first node, oldest first; none under the classic LRU.
+    /// Lists the group's generations on the first node, oldest first; none under the classic LRU.
     pub generations: Vec<GenerationSize>,
-    /// Refaulted pages by type and tier, as its controller knows them on the first node.
+    /// Counts refaulted pages by type and tier, as the group's controller knows them on the first
+    /// node.
     pub refaulted: [[u64; 4]; 2],
-    /// The same for pages that left or were spared.
+    /// Counts the same for pages that left or were spared.
     pub judged: [[u64; 4]; 2],
-    /// The highest tier of each type that is evicted now.
+    /// Holds the highest tier of each type that is evicted now.
     pub limits: [u8; 2],
 }
 
 /// Keeps looks at a run, evenly spread over it.
 #[derive(Clone, Debug)]
-pub struct Samples {
+pub struct Samples<T = Sample> {
     every: Nanos,
     next: Nanos,
-    rows: Vec<Sample>,
+    rows: Vec<T>,
 }
 
-impl Default for Samples {
+impl<T> Default for Samples<T> {
     fn default() -> Self {
-        Self { every: FIRST, next: 0, rows: Vec::new() }
+        Self::every(FIRST)
     }
 }
 
-impl Samples {
-    /// Returns the looks in order, with the names of the groups.
-    pub fn into_rows(self) -> Vec<Sample> {
+impl<T> Samples<T> {
+    /// Keeps looks with so much time, ns, between the first ones.
+    pub fn every(every: Nanos) -> Self {
+        Self { every, next: 0, rows: Vec::new() }
+    }
+
+    /// Returns the looks in order.
+    pub fn rows(&self) -> &[T] {
+        &self.rows
+    }
+
+    /// Returns the looks in order.
+    pub fn into_rows(self) -> Vec<T> {
         self.rows
+    }
+
+    /// Returns the time of the next look, ns.
+    #[inline]
+    pub fn next(&self) -> Nanos {
+        self.next
     }
 
     /// Tells whether the next look is due.
     #[inline]
-    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+    pub fn is_due(&self, now: Nanos) -> bool {
         now >= self.next
     }
 
-    pub(crate) fn push(&mut self, sample: Sample) {
-        self.next = (sample.at / self.every + 1) * self.every;
-        self.rows.push(sample);
+    /// Goes on without the look that was due.
+    pub fn skip(&mut self, at: Nanos) {
+        self.next = (at / self.every + 1) * self.every;
+    }
+
+    /// Keeps the look of a moment.
+    pub fn push(&mut self, at: Nanos, look: T) {
+        self.skip(at);
+        self.rows.push(look);
         if self.rows.len() == MOST {
             let mut at = 0;
             self.rows.retain(|_| {
@@ -126,7 +151,7 @@ impl Machine {
     pub(crate) fn look_if_due(&mut self) {
         if self.samples.as_ref().is_some_and(|samples| samples.is_due(self.world.now)) {
             let sample = self.sample();
-            self.samples.as_mut().expect("just seen").push(sample);
+            self.samples.as_mut().expect("just seen").push(sample.at, sample);
         }
     }
 
@@ -199,7 +224,7 @@ mod tests {
         let mut samples = Samples::default();
         for ns in (0..5_000).map(|ms| ms * 1_000_000) {
             if samples.is_due(ns) {
-                samples.push(at(ns));
+                samples.push(ns, at(ns));
             }
         }
         let rows = samples.into_rows();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use mglru::types::Nanos;
 
-/// How long a task keeps a CPU that others want.
+/// Bounds the time that a task keeps a CPU which others want.
 pub const TIME_SLICE_NS: Nanos = 3_000_000;
 
 /// Holds the CPUs and the queue before them.
@@ -22,13 +22,13 @@ impl Sched {
         Self { cpus, idle: cpus, queue: VecDeque::new() }
     }
 
-    /// The processor that a task keeps to.
+    /// Returns the processor that a task keeps to.
     #[inline]
     pub fn home(&self, task: usize) -> u32 {
         task as u32 % self.cpus
     }
 
-    /// How many processors there are.
+    /// Counts the processors.
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
@@ -50,13 +50,13 @@ impl Sched {
         next
     }
 
-    /// A task's time slice is over: who gets its CPU.
+    /// Ends a task's time slice and names the task that gets its CPU.
     pub fn replace(&mut self, task: u32) -> Option<u32> {
         self.queue.push_back(task);
         self.queue.pop_front()
     }
 
-    /// So many tasks never wait for a CPU.
+    /// Tells whether so many tasks never wait for a CPU.
     #[inline]
     pub fn is_ample(&self, tasks: usize) -> bool {
         tasks <= self.cpus as usize

@@ -1,10 +1,10 @@
 //! Shadows in 31 bits: most pages that a machine knows of are not in its memory, and a shadow is
 //! all that is left of them.
 //!
-//! A shadow says who evicted the page and when. What many have in common (the lruvec, the high part
-//! of the time) is kept once, as a context that lives as long as somebody uses it. If there are
-//! more contexts than have a number, which takes as many lruvecs or billions of evictions, shadows
-//! are kept whole and cost more: none is ever changed or lost.
+//! A shadow says which group evicted the page and when. What many have in common (the lruvec, the
+//! high part of the time) is kept once, as a context that lives as long as somebody uses it. If
+//! there are more contexts than have a number, which takes as many lruvecs or billions of
+//! evictions, shadows are kept whole and cost more: none is ever changed or lost.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const MOST_CONTEXTS: usize = 1 << 14;
 /// The rest is the number of a shadow that is kept whole.
 const WHOLE: u32 = 1 << 30;
 
-/// A shadow that is kept, 31 bits.
+/// Holds a shadow in 31 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept(pub u32);
 

@@ -29,7 +29,7 @@ pub use self::size::Size;
 /// Gives the size of a page in bytes.
 pub const PAGE_SIZE: u64 = 4096;
 
-/// How memory is made up.
+/// Says how memory is made up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Physical {
@@ -43,59 +43,60 @@ pub enum Physical {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MachineSpec {
-    /// Memory of all nodes together.
+    /// Sets the memory of all nodes together.
     pub memory: Size,
-    /// Processors.
+    /// Counts the processors.
     pub cpus: u32,
-    /// NUMA nodes; memory and processors are spread evenly.
+    /// Counts the NUMA nodes; memory and processors are spread evenly.
     pub nodes: u32,
-    /// The last so many nodes are slower memory without processors: what reclaim would take from
+    /// Makes the last so many nodes slower memory without processors: what reclaim would take from
     /// the others is demoted to them.
     pub slow_nodes: u32,
-    /// Zones of each node and their watermarks.
+    /// Describes the zones of each node and their watermarks.
     pub zones: ZoneSpec,
-    /// How memory is made up.
+    /// Says how memory is made up.
     pub physical: Physical,
-    /// The device that files are on: a preset by name, or a table with `preset` (`nvme` unless
-    /// given) and the keys that differ from it.
+    /// Describes the device that files are on: a preset by name, or a table with `preset` (`nvme`
+    /// unless given) and the keys that differ from it.
     pub device: DeviceSpec,
-    /// The file system of the device: how large the folios of its files may be. `order0`: single
-    /// pages; `ext4`: large ones in kernels later than 6.12, and buffers that are charged with
-    /// `charge_kernel`; `xfs`: large ones in every kernel.
+    /// Names the file system of the device: how large the folios of its files may be. `order0`:
+    /// single pages; `ext4`: large ones in kernels later than 6.12, and buffers that are charged
+    /// with `charge_kernel`; `xfs`: large ones in every kernel.
     #[serde(skip_serializing_if = "FileSystem::is_order0")]
     pub filesystem: FileSystem,
-    /// Swap space.
+    /// Describes the swap space.
     pub swap: SwapSpec,
-    /// Processor time of each step.
+    /// Sets the processor time of each step.
     pub costs: Costs,
-    /// Dirty limits and the flusher's times.
+    /// Sets the dirty limits and the flusher's times.
     pub dirty: DirtySpec,
-    /// Longest readahead, KiB; 0: none.
+    /// Bounds readahead, KiB; 0: none.
     pub readahead_kb: u32,
-    /// The mark of a readahead window is the bit by which reclaim waits for writeback, as in Linux.
-    /// Otherwise it is a bit of its own.
+    /// Makes the mark of a readahead window the bit by which reclaim waits for writeback, as in
+    /// Linux. Otherwise it is a bit of its own.
     pub shared_readahead_bit: bool,
-    /// Window of pages mapped around a file fault, KiB; 4: the faulting page only.
+    /// Sets the window of pages mapped around a file fault, KiB; 4: the faulting page only.
     pub fault_around_kb: u32,
-    /// Swap readahead from a device: 2 to this power pages at most, 0: none. There is none from
-    /// zram.
+    /// Bounds swap readahead from a device: 2 to this power pages at most, 0: none. There is none
+    /// from zram.
     pub page_cluster: u32,
-    /// Longest time a task runs on before others get their turn, ns.
+    /// Bounds the time a task runs on before others get their turn, ns.
     pub quantum_ns: u64,
-    /// A background reclaim thread runs on each node.
+    /// Runs a background reclaim thread on each node.
     pub kswapd: bool,
-    /// Pages charged to a group at a time and kept per processor; 0: each page by itself.
+    /// Sets how many pages are charged to a group at a time and kept per processor; 0: each page by
+    /// itself.
     pub charge_batch: u32,
-    /// How often the statistics of groups are summed up over the processors, ms. Heuristics of the
-    /// classic LRU see the last sum. 0: they see sizes and refaults as they are.
-    /// A run begins in the middle of a period; the start of a phase sums up too, because whoever
-    /// reads `memory.stat` then does.
+    /// Sets how often the statistics of groups are summed up over the processors, ms. Heuristics of
+    /// the classic LRU see the last sum. 0: they see sizes and refaults as they are. A run begins
+    /// in the middle of a period; the start of a phase sums up too, because whoever reads
+    /// `memory.stat` then does.
     pub stat_flush_ms: u32,
-    /// Page tables and shadow entries are charged to their group.
+    /// Charges page tables and shadow entries to their group.
     pub charge_kernel: bool,
-    /// Swappiness of groups that have none of their own, 0 to 200.
+    /// Sets the swappiness of groups that have none of their own, 0 to 200.
     pub swappiness: u8,
-    /// Limits of groups, by path (`/mongo`).
+    /// Sets the limits of groups, by path (`/mongo`).
     pub groups: BTreeMap<String, GroupSpec>,
 }
 

@@ -6,9 +6,9 @@ use mglru::types::{MemcgId, Nanos};
 /// Counts the time lost, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalled {
-    /// At least one task waited.
+    /// Counts the time during which at least one task waited.
     pub some: Nanos,
-    /// All tasks that were not idle waited.
+    /// Counts the time during which all tasks that were not idle waited.
     pub full: Nanos,
 }
 
@@ -46,12 +46,12 @@ impl Stalls {
         MemcgId(self.groups.len() as u32 - 1)
     }
 
-    /// A task starts, or wakes from sleep or I/O that is not for lack of memory.
+    /// Records that a task starts, or wakes from sleep or I/O that is not for lack of memory.
     pub fn wake(&mut self, group: MemcgId, now: Nanos) {
         self.each_up(group, now, |group| group.active += 1);
     }
 
-    /// A task ends, or sleeps for reasons of its own.
+    /// Records that a task ends, or sleeps for its own reasons.
     ///
     /// # Panics
     /// When no task of the group was awake.
@@ -61,13 +61,13 @@ impl Stalls {
         });
     }
 
-    /// A task that is awake begins to wait for memory: reclaims, is throttled, or reads back what
-    /// was reclaimed too early.
+    /// Records that a task that is awake begins to wait for memory: reclaims, is throttled, or
+    /// reads back what was reclaimed too early.
     pub fn begin(&mut self, group: MemcgId, now: Nanos) {
         self.each_up(group, now, |group| group.stalled += 1);
     }
 
-    /// The wait ends.
+    /// Records that the wait ends.
     ///
     /// # Panics
     /// When no task of the group was waiting.

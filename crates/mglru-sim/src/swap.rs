@@ -23,7 +23,7 @@ pub type Slot = u32;
 /// Names the content of a page, as far as swap is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// All zero.
+    /// Holds only zeros.
     Zero,
     /// Shrinks by the ratio.
     Compressible,
@@ -34,22 +34,23 @@ pub enum Class {
 /// Says what storing or loading a page costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// A request for one page must be submitted, at the slot's address; otherwise it is done.
+    /// Says that a request for one page must be submitted, at the slot's address; otherwise it is
+    /// done.
     pub io: bool,
-    /// Processor time of the caller, ns.
+    /// Counts processor time of the caller, ns.
     pub cpu: Nanos,
 }
 
-/// Pages moved so far, under the kernel's names.
+/// Counts pages moved so far, under the kernel's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapCounters {
-    /// Pages read in.
+    /// Counts pages read in.
     pub pswpin: u64,
-    /// Pages written out.
+    /// Counts pages written out.
     pub pswpout: u64,
-    /// Zero pages brought in without a read.
+    /// Counts zero pages brought in without a read.
     pub swpin_zero: u64,
-    /// Zero pages put out without a write.
+    /// Counts zero pages put out without a write.
     pub swpout_zero: u64,
 }
 
@@ -101,7 +102,7 @@ impl SlotState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
     Free,
-    /// Allocated; nothing stored yet.
+    /// Reserves the slot; nothing is stored yet.
     Reserved,
     Stored(Class),
 }
@@ -153,7 +154,7 @@ impl Swap {
         &self.spec
     }
 
-    /// Slots in all, pages; 0 without swap.
+    /// Counts all slots, pages; 0 without swap.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -163,7 +164,7 @@ impl Swap {
         self.free.count()
     }
 
-    /// Slots in use, pages.
+    /// Counts slots in use, pages.
     pub fn used(&self) -> u64 {
         self.total() - self.free_slots()
     }
@@ -240,7 +241,7 @@ impl Swap {
         Cached::unpack(self.slots[slot as usize].cached)
     }
 
-    /// Something else stands for it from now on.
+    /// Makes another folio stand for the slot from now on.
     pub fn set_cached(&mut self, slot: Slot, cached: Cached) {
         self.slots[slot as usize].cached = cached.pack();
     }
@@ -250,7 +251,7 @@ impl Swap {
         u64::from(self.slots[slot as usize].cached)
     }
 
-    /// Pages the zram pool takes from the machine (and from no group).
+    /// Counts pages that the zram pool takes from the machine (and from no group).
     pub fn pool_pages(&self) -> u64 {
         if self.spec.kind != SwapKind::Zram {
             return 0;

@@ -13,7 +13,7 @@ use crate::task::{Fault, Flow};
 /// Uses counted at most.
 const MOST_HITS: u32 = 63;
 
-/// What a mapping knows of its last faults on swap.
+/// Records a mapping's last faults on swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapReadahead {
     last: u32,
@@ -28,14 +28,15 @@ impl Default for SwapReadahead {
 }
 
 impl SwapReadahead {
-    /// A page was found in the swap cache, where readahead had brought it or not.
+    /// Records that a page was found in the swap cache, where readahead had brought it or not.
     pub fn used(&mut self, page: u32, ahead: bool) {
         self.last = page;
         self.hits = (self.hits + u32::from(ahead)).min(MOST_HITS);
     }
 
-    /// The pages to bring in for a fault, `most` at most, of a mapping of so many: onwards where
-    /// faults go up, backwards where they go down, else around the page. Never beyond its table.
+    /// Returns the pages to bring in for a fault, `most` at most, of a mapping of so many: onwards
+    /// where faults go up, backwards where they go down, else around the page. Never beyond its
+    /// table.
     pub fn window(&mut self, page: u32, most: u32, pages: u32) -> Range<u32> {
         let size = self.size(page, most);
         let first = if page == self.last.wrapping_add(1) {

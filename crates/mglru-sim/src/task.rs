@@ -18,72 +18,72 @@ use crate::swap_readahead::Window;
 /// Says how one step of a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// There is more to do at once.
+    /// Says that more is to do at once.
     Again,
-    /// The operation is over.
+    /// Says that the operation is over.
     Done,
-    /// The processor is needed for as long as the clock was advanced; others may run meanwhile.
+    /// Keeps the processor for as long as the clock was advanced; others may run meanwhile.
     Busy,
-    /// Nothing to do before this time.
+    /// Sleeps until this time.
     Sleep(Nanos),
-    /// Nothing to do until somebody wakes the task.
+    /// Waits until another task or event wakes this one.
     Wait,
 }
 
-/// Where a task stands with the scheduler.
+/// Names the state of a task in the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On a CPU, or about to be at the time of its event.
+    /// Runs on a CPU, or is about to at the time of its event.
     Running,
     /// Wants a CPU.
     Queued,
-    /// Asleep or waiting, off the CPU.
+    /// Sleeps or waits, off the CPU.
     Blocked,
-    /// Ended.
+    /// Has ended.
     Ended,
 }
 
-/// The operation a task is in, with its progress.
+/// Describes the operation of a task, with its progress.
 #[derive(Clone, Debug)]
 pub enum Doing {
-    /// Between operations.
+    /// Waits between operations.
     Nothing,
-    /// An access that faulted.
+    /// Serves an access that faulted.
     Fault(Fault),
-    /// A buffered read.
+    /// Serves a buffered read.
     Read(Read),
-    /// A buffered write.
+    /// Serves a buffered write.
     Write(Write),
-    /// Waiting for files to be written back.
+    /// Waits for files to be written back.
     Sync(Sync),
-    /// Dropping cached pages past the end of a file.
+    /// Drops cached pages past the end of a file.
     Truncate {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// First page to go.
+        /// Numbers the first page to go.
         page: u64,
     },
-    /// Using the CPU.
+    /// Uses the CPU.
     Compute {
-        /// Nanoseconds to go.
+        /// Counts the nanoseconds to go.
         left: Nanos,
     },
-    /// Asking for a block of contiguous pages.
+    /// Asks for a block of contiguous pages.
     Block(Box<BlockRequest>),
-    /// At a barrier.
+    /// Waits at a barrier.
     Barrier,
-    /// An administrator's command.
+    /// Carries out an administrator's command.
     Control {
-        /// Which.
+        /// Names the command.
         control: Control,
-        /// Fruitless attempts left, where it is repeated.
+        /// Counts the fruitless attempts left, where it is repeated.
         retries: u32,
     },
-    /// Bringing its group below `memory.high`.
+    /// Brings its group below `memory.high`.
     High {
-        /// Pages charged above the limit.
+        /// Counts the pages charged above the limit.
         pages: u64,
-        /// Fruitless attempts left.
+        /// Counts the fruitless attempts left.
         retries: u32,
     },
 }
@@ -91,66 +91,67 @@ pub enum Doing {
 /// Describes a page fault under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which region.
+    /// Names the region.
     pub region: RegionId,
-    /// Which page of it.
+    /// Holds the page of the region.
     pub page: u32,
-    /// A store.
+    /// Says that the access is a store.
     pub write: bool,
-    /// Data had to be read.
+    /// Says that data had to be read.
     pub major: bool,
 }
 
 /// Describes a buffered read under way. Pages are of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Which file.
+    /// Names the file.
     pub file: FileId,
-    /// Next page to copy.
+    /// Holds the next page to copy.
     pub next: u64,
-    /// Last page to copy.
+    /// Holds the last page to copy.
     pub last: u64,
-    /// The first page whose folio this read has not marked accessed yet.
+    /// Holds the first page whose folio this read has not marked accessed yet.
     pub due: u64,
 }
 
 /// Describes a buffered write under way. Positions are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Which file.
+    /// Names the file.
     pub file: FileId,
-    /// Next byte to write.
+    /// Holds the next byte to write.
     pub next: u64,
-    /// One past the last byte.
+    /// Holds one past the last byte.
     pub end: u64,
-    /// The largest folio to try next, as a power of two of pages.
+    /// Bounds the order of the next folio, a power of two of pages.
     pub most: u8,
 }
 
-/// A wait for dirty pages to become durable.
+/// Waits for dirty pages to become durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sync {
-    /// Files to go, the first one under way.
+    /// Names the files to go, the first one under way.
     pub files: std::ops::Range<FileId>,
-    /// The first one's pages have been handed to the device.
+    /// Says that the first file's pages have been handed to the device.
     pub started: bool,
 }
 
-/// Pages that are charged and allocated but hold nothing yet: one, or as many as a large folio has.
+/// Describes pages that are charged and allocated but hold nothing yet: one, or as many as a large
+/// folio has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreshPage {
-    /// How many they are, as a power of two.
+    /// Holds log2 of their number.
     pub order: u8,
-    /// Its node.
+    /// Names their node.
     pub node: NodeId,
-    /// Its zone.
+    /// Names their zone.
     pub zone: Zone,
-    /// Its frame, on a machine that has frames.
+    /// Holds their first frame, on a machine that has frames.
     pub pfn: Pfn,
 }
 
 impl FreshPage {
-    /// How many pages they are.
+    /// Counts the pages.
     pub fn pages(&self) -> u64 {
         1 << self.order
     }
@@ -159,58 +160,58 @@ impl FreshPage {
 /// Holds the state of a task.
 #[derive(Debug)]
 pub struct Task {
-    /// Address space, as an index into the machine's.
+    /// Names the address space, as an index into the machine's.
     pub mm: u32,
-    /// Group that is charged.
+    /// Names the group that is charged.
     pub memcg: MemcgId,
-    /// Node it runs on.
+    /// Names the node that the task runs on.
     pub node: NodeId,
-    /// The run does not wait for it.
+    /// Says that the run does not wait for the task.
     pub background: bool,
-    /// Those it waits with at barriers.
+    /// Names the set of tasks that it waits with at barriers.
     pub barrier_set: Option<u32>,
-    /// Where it stands with the scheduler.
+    /// Holds the task's state in the scheduler.
     pub state: State,
     /// Names the current wait: an event of an earlier one is stale.
     pub epoch: u32,
-    /// Operations fetched.
+    /// Holds the operations fetched.
     pub ops: Vec<Op>,
-    /// Next of them to begin.
+    /// Holds the index of the next one to begin.
     pub next: usize,
-    /// The current operation.
+    /// Describes the current operation.
     pub doing: Doing,
-    /// The window of pages being brought in for it.
+    /// Holds the window of pages being brought in for it.
     pub fill: Option<Fill>,
-    /// The neighbours in swap being brought in with it.
+    /// Holds the neighbours in swap being brought in with it.
     pub swap_window: Option<Window>,
-    /// The page being charged for it.
+    /// Holds the page being charged for it.
     pub charging: Option<Box<Charging>>,
-    /// The reclaim it is in.
+    /// Holds the reclaim call that the task makes.
     pub reclaim: Option<Box<Reclaim>>,
-    /// The file it writes back.
+    /// Holds the file that the task writes back.
     pub scan: Option<FileScan>,
-    /// Pages charged in advance.
+    /// Counts pages charged in advance.
     pub stock: u64,
-    /// Pages dirtied since it last asked whether it must slow down.
+    /// Counts pages dirtied since the task last asked whether it must slow down.
     pub dirtied: u32,
-    /// The dirty limit holds it.
+    /// Says that the dirty limit holds the task.
     pub held_dirty: bool,
-    /// Pages charged while its group was above `memory.high`.
+    /// Counts pages charged while its group was above `memory.high`.
     pub over_high: u64,
-    /// When the current application operation began.
+    /// Holds the time when the current application operation began.
     pub began: Nanos,
-    /// It stalls for memory.
+    /// Says that the task stalls for memory.
     pub stalled: bool,
-    /// The barrier it stands at.
+    /// Names the barrier where the task waits.
     pub barrier: Option<u32>,
-    /// When it came there.
+    /// Holds the time of its arrival there.
     pub arrived: Nanos,
-    /// Since when it has its CPU.
+    /// Holds the time since which it has its CPU.
     pub on_cpu_since: Nanos,
 }
 
 impl Task {
-    /// A task that has not run yet.
+    /// Makes a task that has not run yet.
     pub fn new(mm: u32, memcg: MemcgId, node: NodeId, background: bool) -> Self {
         Self {
             mm,

@@ -21,6 +21,7 @@ use crate::error::SimError;
 use crate::machine::Machine;
 use crate::world::World;
 
+pub use core_events::tracepoint;
 pub(crate) use machine_events::Slept;
 
 /// Process numbers of tasks begin here, those of the kernel's threads below.
@@ -29,8 +30,8 @@ const KSWAPD_PID: u32 = 50;
 const FLUSHER_PID: u32 = 40;
 /// Longer names are cut, as the kernel does.
 const COMM: usize = 15;
-/// None of ftrace's flags is simulated.
-const FLAGS: &str = ".....";
+/// Stands for ftrace's flags: none of them is known outside of a kernel.
+pub const FLAGS: &str = ".....";
 /// Limits how often levels are passed to the sink, ns.
 const LEVELS_EVERY: Nanos = 1_000_000;
 
@@ -40,19 +41,19 @@ pub const LEVELS: [&str; 5] = ["free", "file", "anon", "dirty", "writeback"];
 /// Holds one event, as a tracepoint prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// When, ns.
+    /// Says when it happened, ns.
     pub at: Nanos,
-    /// Interrupts and preemption, as ftrace prints them.
+    /// Marks interrupts and preemption, as ftrace prints them.
     pub flags: &'a str,
-    /// The processor; threads of the kernel have some of their own, after those of tasks.
+    /// Numbers the processor; threads of the kernel have some of their own, after those of tasks.
     pub cpu: u32,
-    /// Name of the task.
+    /// Names the task.
     pub comm: &'a str,
-    /// Its number.
+    /// Numbers the task.
     pub pid: u32,
-    /// Name of the tracepoint.
+    /// Names the tracepoint.
     pub name: &'a str,
-    /// Its fields, as ftrace prints them.
+    /// Holds its fields, as ftrace prints them.
     pub fields: &'a str,
 }
 
@@ -80,10 +81,10 @@ pub trait Sink: Send {
     fn finish(&mut self) -> Result<(), String>;
 }
 
-/// Whose doing an event is.
+/// Names the thread that causes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Who {
-    /// An interrupt.
+    /// Stands for an interrupt.
     Nobody,
     Task(u32),
     Kswapd(u8),
@@ -100,7 +101,7 @@ struct Pending {
     fields: String,
 }
 
-/// What a thread of the kernel is traced to be in.
+/// Describes the state in which a thread of the kernel is traced.
 #[derive(Clone, Copy, Debug)]
 struct Pass {
     reason: Reason,
@@ -119,7 +120,7 @@ pub(crate) struct Tracer {
     nodes: u32,
     /// Whether each node's kswapd is awake.
     awake: Vec<bool>,
-    /// What each group's flusher is at.
+    /// Holds the work of each group's flusher.
     passes: Vec<Option<Pass>>,
     levels: [u64; LEVELS.len()],
     levels_due: Nanos,
@@ -177,7 +178,7 @@ impl Tracer {
         self.sink.event(&Event { at, flags: FLAGS, cpu, comm: &comm, pid, name, fields })
     }
 
-    /// Name and number of whoever does something.
+    /// Name and number of the task or thread that acts.
     fn actor(&self, who: Who) -> (Cow<'_, str>, u32) {
         match who {
             Who::Nobody => (Cow::Borrowed("<idle>"), 0),
@@ -255,13 +256,13 @@ impl Machine {
         self.look_at_page(who);
     }
 
-    /// Name and number of whoever does something.
+    /// Name and number of the task or thread that acts.
     pub(crate) fn actor(&self, who: Who) -> (String, u32) {
         let known = self.world.tracer.as_ref().map(|tracer| tracer.actor(who));
         known.map_or((String::new(), 0), |(comm, pid)| (comm.into_owned(), pid))
     }
 
-    /// What the machine holds now.
+    /// Measures what the machine holds now.
     fn levels(&self) -> [u64; LEVELS.len()] {
         let groups = (0..self.world.memcgs.len() as u32).map(mglru::types::MemcgId);
         let (mut file, mut anon) = (0, 0);

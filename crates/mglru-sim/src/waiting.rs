@@ -14,7 +14,7 @@ impl Machine {
         self.reap_orphan(folio);
     }
 
-    /// Those who wait for the folio go on.
+    /// Wakes the tasks that wait for the folio.
     pub(crate) fn wake_waiters(&mut self, folio: FolioId) {
         if !self.lru.folios_mut()[folio].flags.take(Bit::HOST) {
             return;

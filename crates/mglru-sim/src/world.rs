@@ -23,6 +23,7 @@ use mglru_workload::{FileId, Layout, RegionId};
 use crate::address_space::{AddressSpaces, Vma};
 use crate::agenda::{Event, Waiters};
 use crate::costs::Costs;
+use crate::custom::Lists;
 use crate::device::Device;
 use crate::disk::{Disk, Purpose};
 use crate::event::Queue;
@@ -48,20 +49,20 @@ use self::shadow_nodes::ShadowNodes;
 /// Streams of random numbers that are the machine's own; workloads use small numbers.
 const RNG_LANE: u64 = 1 << 40;
 
-/// A file and what is open of it.
+/// Holds a file and what is open of it.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// Length in bytes.
+    /// Counts its bytes.
     pub bytes: u64,
-    /// Where it starts on the device, in pages.
+    /// Says where it starts on the device, in pages.
     pub lba: u64,
-    /// Its cached pages.
+    /// Holds its cached pages.
     pub cache: PageCache,
-    /// The one open descriptor, shared by all that read it.
+    /// Holds the one open descriptor, shared by all that read it.
     pub descriptor: FileState,
-    /// The largest folio it may have, as a power of two of pages.
+    /// Bounds the size of its folios, as a power of two of pages.
     pub largest: u8,
-    /// The group that first cached a page of it: its nodes are charged there.
+    /// Names the group that first cached a page of it: its nodes are charged there.
     pub owner: Option<MemcgId>,
     /// Nodes of the page cache that are charged.
     nodes: u64,
@@ -87,56 +88,56 @@ impl CachedPages for PageCache {
 /// Counts events that no other part counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Page faults.
+    /// Counts page faults.
     pub pgfault: u64,
-    /// Page faults that had to read.
+    /// Counts page faults that had to read.
     pub pgmajfault: u64,
-    /// Pages brought in by readahead beyond those asked for.
+    /// Counts pages brought in by readahead beyond those asked for.
     pub readahead_pages: u64,
-    /// Pages allocated.
+    /// Counts pages allocated.
     pub pgalloc: u64,
-    /// Pages given back.
+    /// Counts pages given back.
     pub pgfree: u64,
 }
 
 /// Holds everything beneath the policy.
 #[derive(Debug)]
 pub struct World {
-    /// The clock of whoever runs, ns.
+    /// Holds the clock of the task that runs, ns.
     pub now: Nanos,
-    /// Processor time spent in the kernel so far, ns.
+    /// Sums the processor time spent in the kernel so far, ns.
     pub system_ns: Nanos,
-    /// Processor time of each step.
+    /// Holds the processor time of each step.
     pub costs: Costs,
-    /// The folios that are mapped, and where.
+    /// Records the folios that are mapped, and where.
     pub spaces: AddressSpaces,
-    /// Files, by number.
+    /// Lists files, by number.
     pub files: Vec<File>,
-    /// Swap space.
+    /// Holds the swap space.
     pub swap: Swap,
     /// The shadows that evicted pages left, in files and in swap.
     pub(crate) shadows: Shadows,
-    /// Groups: charges, limits, events.
+    /// Holds the groups: charges, limits, events.
     pub memcgs: Memcgs,
-    /// Free memory.
+    /// Holds the free memory.
     pub zones: Zones,
-    /// Dirty pages and the limits on them.
+    /// Holds dirty pages and the limits on them.
     pub writeback: Writeback,
     /// Changes of the file system that are not committed.
     pub(crate) journal: Journal,
-    /// Time lost to memory pressure.
+    /// Records the time lost to memory pressure.
     pub stalls: Stalls,
-    /// The events to come.
+    /// Queues the events to come.
     pub agenda: Queue<Event>,
-    /// Tasks that wait for a folio.
+    /// Lists tasks that wait for a folio.
     pub waiters: Waiters,
-    /// Counts of events.
+    /// Counts events.
     pub events: Events,
-    /// Page frames, where the machine has them.
+    /// Holds page frames, where the machine has them.
     pub frames: Option<Box<Frames>>,
-    /// Groups keep nodes of shadows for their slab pages alone (7.1 and 7.2).
+    /// Says that groups keep nodes of shadows for their slab pages alone (7.1 and 7.2).
     pub blind_shadow_limit: bool,
-    /// Nodes of shadows that reclaim freed.
+    /// Counts nodes of shadows that reclaim freed.
     pub nodes_dropped: u64,
     /// Folios of files may be large.
     pub(crate) large: bool,
@@ -153,7 +154,9 @@ pub struct World {
     rng: Rng,
     flusher_armed: bool,
     kswapd_armed: Vec<bool>,
-    /// Whoever listens to events.
+    /// The policies from outside, where they choose.
+    pub(crate) custom: Option<Box<Lists>>,
+    /// The sink that takes events.
     pub(crate) tracer: Option<Box<Tracer>>,
 }
 
@@ -197,6 +200,7 @@ impl World {
             rng: lane(2),
             flusher_armed: false,
             kswapd_armed: vec![!spec.kswapd; spec.nodes as usize],
+            custom: None,
             tracer: None,
         }
     }
@@ -221,7 +225,7 @@ impl World {
         self.held[memcg.index()]
     }
 
-    /// Pages of files that are cached.
+    /// Counts the pages of files that are cached.
     pub fn cached_pages(&self) -> u64 {
         self.held.iter().map(|held| held.file).sum()
     }
@@ -254,7 +258,7 @@ impl World {
         self.system_ns += ns;
     }
 
-    /// The group that an lruvec's folios are charged to.
+    /// Returns the group that an lruvec's folios are charged to.
     pub fn memcg_of(&self, lruvec: LruvecId) -> MemcgId {
         MemcgId(lruvec.0 / self.nr_nodes)
     }
@@ -299,7 +303,7 @@ impl World {
         }
     }
 
-    /// The node's kswapd has gone to sleep.
+    /// Records that the node's kswapd has gone to sleep.
     pub fn kswapd_slept(&mut self, node: NodeId) {
         self.kswapd_armed[node.index()] = false;
     }

@@ -18,22 +18,22 @@ pub struct Domain {
 /// Counts pages of files that a group holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Dirty.
+    /// Counts dirty pages.
     pub dirty: u64,
-    /// Under writeback.
+    /// Counts pages under writeback.
     pub writeback: u64,
-    /// All.
+    /// Counts all file pages.
     pub file: u64,
 }
 
-/// Dirty pages and pages under writeback, and how many there may be.
+/// Counts dirty pages and pages under writeback, and how many there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Dirty pages.
+    /// Counts dirty pages.
     pub dirty: u64,
-    /// Pages under writeback.
+    /// Counts pages under writeback.
     pub writeback: u64,
-    /// Limits.
+    /// Holds the limits.
     pub limits: Thresholds,
 }
 
@@ -47,23 +47,24 @@ impl Load {
 /// Holds all dirty data of the machine.
 #[derive(Clone, Debug)]
 pub struct Writeback {
-    /// Limits and times.
+    /// Holds the limits and times.
     pub spec: DirtySpec,
-    /// Which pages are dirty.
+    /// Records which pages are dirty.
     pub files: DirtyFiles,
     under_way: Vec<u64>,
     machine: Domain,
     groups: Vec<Domain>,
-    /// What each group held when statistics were last summed up; empty: limits see what it holds.
+    /// Counts what each group held when statistics were last summed up; empty: limits see what it
+    /// holds.
     pub summed: Vec<Held>,
     flushers: Vec<Flusher>,
     turn: usize,
     tick_armed: bool,
-    /// Pages dirtied so far.
+    /// Counts pages dirtied so far.
     pub nr_dirtied: u64,
-    /// Pages written back so far.
+    /// Counts pages written back so far.
     pub nr_written: u64,
-    /// Time writers were paused for, ns.
+    /// Counts the time that writers were paused, ns.
     pub paused: Nanos,
 }
 
@@ -92,8 +93,8 @@ impl Writeback {
         self.flushers.push(Flusher::new(&self.spec, Some(memcg)));
     }
 
-    /// A page is dirtied, and as many count as dirtied with it. `Some(at)`: the periodic flush must
-    /// be looked after at that time.
+    /// Records that a page is dirtied, and that as many count as dirtied with it. `Some(at)`: the
+    /// periodic flush must be looked after at that time.
     pub fn dirtied(
         &mut self,
         file: FileId,
@@ -110,7 +111,7 @@ impl Writeback {
         first.then(|| now + self.spec.wake_ms * 1_000_000)
     }
 
-    /// Writeback of pages begins: they are clean, or will be when it ends.
+    /// Records that writeback of pages begins: they are clean, or will be when it ends.
     pub fn started(&mut self, file: FileId, page: u64, pages: u32, memcg: MemcgId, now: Nanos) {
         for page in page..page + u64::from(pages) {
             self.files.clear(file, page);
@@ -121,7 +122,7 @@ impl Writeback {
         self.groups[memcg.index()].bandwidth.started(now, pages);
     }
 
-    /// Writeback of pages ends.
+    /// Records that writeback of pages ends.
     pub fn ended(&mut self, file: FileId, pages: u32, memcg: MemcgId, now: Nanos) {
         let pages = u64::from(pages);
         self.under_way[file as usize] -= pages;
@@ -174,7 +175,7 @@ impl Writeback {
         self.tick_armed.then(|| now + self.spec.wake_ms * 1_000_000)
     }
 
-    /// The group whose flusher is awake and has its turn.
+    /// Returns the group whose flusher is awake and has its turn.
     pub fn next_awake(&mut self) -> Option<MemcgId> {
         let nr = self.flushers.len();
         let ahead = (0..nr).find(|i| self.flushers[(self.turn + i) % nr].is_awake())?;

@@ -1,4 +1,5 @@
-//! Zones of each node: free pages and the watermarks that say who may take them. Sizes are pages.
+//! Zones of each node: free pages and the watermarks that say which tasks may take them. Sizes are
+//! pages.
 //!
 //! Watermarks follow the kernel's documented defaults: over all nodes the minimum is
 //! `sqrt(16 · memory in KiB)` KiB (between 128 KiB and 256 MiB), shared out by size;
@@ -12,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{MachineSpec, PAGE_SIZE, Physical, Size};
 
-/// Memory that the oldest devices can reach.
+/// Names memory that the oldest devices can reach.
 pub const DMA: Zone = Zone(0);
-/// Memory that devices with 32-bit addresses can reach.
+/// Names memory that devices with 32-bit addresses can reach.
 pub const DMA32: Zone = Zone(1);
 /// Names all other memory, which nearly every allocation asks for.
 pub const NORMAL: Zone = Zone(2);
@@ -28,18 +29,18 @@ const RESERVE_RATIO: u64 = 256;
 const MIN_FREE_KIB: (u64, u64) = (128, 256 << 10);
 const KIB_PER_PAGE: u64 = PAGE_SIZE / 1_024;
 
-/// Zones of each node and their watermarks.
+/// Describes the zones of each node and their watermarks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ZoneSpec {
-    /// Size of the DMA zone, on the first node; 0: there is none. Not given: 15 MiB, or an eighth
-    /// of a small node, and none where memory is made of page frames.
+    /// Sets the size of the DMA zone, on the first node; 0: there is none. Not given: 15 MiB, or an
+    /// eighth of a small node, and none where memory is made of page frames.
     pub dma: Option<Size>,
-    /// Size of the DMA32 zone, on the first node; 0: there is none.
+    /// Sets the size of the DMA32 zone, on the first node; 0: there is none.
     pub dma32: Size,
-    /// Steps between watermarks are at least so many ten-thousandths of the zone.
+    /// Makes steps between watermarks at least so many ten-thousandths of the zone.
     pub watermark_scale: u32,
-    /// Minimum over all zones (`vm.min_free_kbytes`); `None`: by the size of memory.
+    /// Sets the minimum over all zones (`vm.min_free_kbytes`); `None`: by the size of memory.
     pub min_free: Option<Size>,
 }
 
@@ -66,16 +67,16 @@ impl ZoneSpec {
     }
 }
 
-/// How deep an allocation may go.
+/// Selects how deep an allocation may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// To the last page: a reclaimer's own needs.
+    /// Allows the last page: serves a reclaimer's needs.
     None,
-    /// Down to `min`: after waking kswapd.
+    /// Allows allocation down to `min`: after waking kswapd.
     Min,
-    /// Down to `low`: an ordinary allocation's first try.
+    /// Allows allocation down to `low`: an ordinary allocation's first try.
     Low,
-    /// Down to `high`.
+    /// Allows allocation down to `high`.
     High,
 }
 
@@ -115,13 +116,13 @@ impl Zones {
         self.nodes.len()
     }
 
-    /// A zone, as the policy core sees it. A zone that does not exist has no pages.
+    /// Describes a zone as the policy core sees it. A zone that does not exist has no pages.
     pub fn view(&self, node: NodeId, zone: Zone) -> ZoneView {
         let zone = &self.nodes[node.index()][zone.index()];
         ZoneView { reserve: zone.reserve[NORMAL.index()], ..zone.view }
     }
 
-    /// The node of slower memory that is next to `node`.
+    /// Returns the node of slower memory that is next to `node`.
     pub fn slower_than(&self, node: NodeId) -> Option<NodeId> {
         let slow = self.nodes.len() - self.fast;
         let is_fast = node.index() < self.fast;
@@ -192,12 +193,12 @@ impl Zones {
         zones[..=highest.index()].iter().any(|zone| zone.allows(highest, pages, mark))
     }
 
-    /// No zone of the node is above `low`: kswapd is to run.
+    /// Tells whether no zone of the node is above `low`: kswapd is to run.
     pub fn wants_kswapd(&self, node: NodeId, highest: Zone) -> bool {
         !self.allows(node, highest, 0, Mark::Low)
     }
 
-    /// Some zone of the node is above `high`: kswapd may sleep.
+    /// Tells whether some zone of the node is above `high`: kswapd may sleep.
     pub fn is_balanced(&self, node: NodeId, highest: Zone) -> bool {
         self.allows(node, highest, 0, Mark::High)
     }
@@ -217,7 +218,7 @@ impl Zones {
         self.each().map(|zone| zone.view.managed).sum()
     }
 
-    /// Pages kept back from use by high watermarks and reserves: not counted as available to
+    /// Counts pages kept back from use by high watermarks and reserves: not counted as available to
     /// dirty pages.
     pub fn kept_back(&self) -> u64 {
         self.each().map(ZoneState::kept_back).sum()

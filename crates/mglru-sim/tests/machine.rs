@@ -8,6 +8,8 @@ mod anonymous;
 mod basics;
 #[path = "machine/blocks.rs"]
 mod blocks;
+#[path = "machine/custom.rs"]
+mod custom;
 #[path = "machine/descriptors.rs"]
 mod descriptors;
 #[path = "machine/explain.rs"]

@@ -17,67 +17,67 @@ use serde::{Deserialize, Serialize};
 
 pub use capacity::{BadCapacity, Capacity};
 pub use curve::{Counting, Curve, Knee, Point, curve};
-pub use write::{Made, Output, Sink, anonymize, convert, import};
+pub use write::{Made, Output, Sink, anonymize, convert, import, import_from};
 
 use crate::flat::{Outcome, Policy, Run, replay_stream, replay_whole};
 
 /// Holds the answer of `mglru trace info`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceInfo {
-    /// Name of the trace: its file without folder and suffixes.
+    /// Names the trace: its file without folder and suffixes.
     pub trace: String,
-    /// Name of the format.
+    /// Names the format.
     pub format: String,
-    /// Requests.
+    /// Counts requests.
     pub requests: u64,
-    /// Distinct pages (blocks, keys).
+    /// Counts distinct pages (blocks, keys).
     pub unique: u64,
-    /// Requests that read.
+    /// Counts requests that read.
     pub reads: u64,
-    /// Requests that write.
+    /// Counts requests that write.
     pub writes: u64,
 }
 
 /// Describes the replay.
 #[derive(Clone, Debug)]
 pub struct ReplayRequest {
-    /// The trace.
+    /// Holds the trace.
     pub file: TraceFile,
-    /// Its format; told from name or content where absent.
+    /// Names its format; guessed from name or content where absent.
     pub format: Option<Format>,
-    /// Choice of the accesses that count as requests.
+    /// Selects the accesses that count as requests.
     pub view: View,
-    /// Policies.
+    /// Lists policies.
     pub policies: Vec<Policy>,
-    /// Sizes; every policy is run at every size.
+    /// Lists sizes; every policy is run at every size.
     pub sizes: Vec<Capacity>,
-    /// Seed of random replacement.
+    /// Seeds random replacement.
     pub seed: u64,
 }
 
 /// Holds the answer of `mglru trace replay`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayReport {
-    /// Name of the trace.
+    /// Names the trace.
     pub trace: String,
-    /// Requests.
+    /// Counts requests.
     pub requests: u64,
-    /// Distinct pages (blocks, keys).
+    /// Counts distinct pages (blocks, keys).
     pub unique: u64,
-    /// One result per policy and size: by policy, then by size, in the order asked for.
+    /// Holds one result per policy and size: by policy, then by size, in the order asked for.
     pub results: Vec<ReplayResult>,
 }
 
 /// Holds the result of one policy at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayResult {
-    /// Name of the policy.
+    /// Names the policy.
     pub policy: String,
-    /// Size of the cache in pages.
+    /// Holds the size of the cache, pages.
     pub size_pages: u64,
-    /// Requests for pages that were not in the cache.
+    /// Counts requests for pages that were not in the cache.
     pub misses: u64,
-    /// `misses` over the trace's requests.
+    /// Holds `misses` over the trace's requests.
     pub miss_ratio: f64,
 }
 

@@ -101,7 +101,7 @@ fn every_trace_is_read_as_the_manifest_counts_it() {
 }
 
 #[test]
-fn reads_and_writes_are_told_apart() {
+fn reads_and_writes_are_distinguished() {
     let Some(folder) = traces::folder() else { return };
     let writes = |file: &str| info(&folder.join(file), None).unwrap().writes;
     assert_eq!(writes("cloudphysics_io.csv.zst"), 66_898);

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn umap_fetch_and_pin(paddr: *mut c_char, size: u64) {
 
 macro_rules! getters {
     ($($name:ident -> $type:ty = $field:ident;)*) => {$(
-        /// What the environment says, or its default.
+        /// Returns what the environment says, or its default.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> $type {
             settings().$field as $type
@@ -111,7 +111,7 @@ getters! {
     umapcfg_get_max_fault_events -> u64 = fault_events;
 }
 
-/// Bytes of a page of the system.
+/// Returns the bytes of a page of the system.
 #[unsafe(no_mangle)]
 pub extern "C" fn umapcfg_get_system_page_size() -> libc::c_long {
     regions::PAGE as libc::c_long

@@ -20,7 +20,7 @@ fn invalid<T>(why: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::invalid(why))
 }
 
-/// What a caller of `umap` asks for.
+/// Holds what a caller of `umap` asks for.
 pub struct Wanted {
     pub address: usize,
     pub len: u64,
@@ -87,8 +87,8 @@ pub fn map(wanted: Wanted) -> Result<*mut u8, Failure> {
     if fixed && regions.mapped.iter().any(|map| overlap(&span(map), address, len)) {
         return invalid(format!("{address:#x}: a region is mapped there; uunmap it first"));
     }
-    // SAFETY: who maps a file with UMap changes it by no other way meanwhile, and with UMAP_FIXED
-    // gives up what is at the address.
+    // SAFETY: a program that maps a file with UMap changes it by no other way meanwhile, and with
+    // UMAP_FIXED gives up what is at the address.
     let map = unsafe {
         let map = Map::store(store, len);
         root.map(if fixed { map.over(address) } else { map })
@@ -117,7 +117,7 @@ pub fn unmap(address: usize, len: u64) -> Result<(), Failure> {
     Ok(map.write_back_range(0..map.len_bytes())?)
 }
 
-/// Makes all stores to all regions durable. All are tried; the first error is told.
+/// Makes all stores to all regions durable. All are tried; the first error is returned.
 pub fn flush() -> Result<(), Failure> {
     let mapped = regions().mapped.clone();
     let flushed: Vec<_> = mapped.iter().map(|map| map.flush()).collect();

@@ -3,7 +3,7 @@
 //! `UMAP_BUFSIZE` (pages of `UMAP_PAGESIZE`) is the budget of pages; what the pager takes itself
 //! comes on top. `UMAP_EVICT_HIGH_WATER_THRESHOLD` is where reclaim begins. A page size of 4096
 //! without `UMAP_READ_AHEAD` asks for single pages. Fillers, evictors, the low water mark and fault
-//! events are only told back: here one thread serves a region, one reclaims, and where reclaim
+//! events are only reported back: here one thread serves a region, one reclaims, and where reclaim
 //! ends is the pager's.
 
 use std::sync::OnceLock;
@@ -12,11 +12,12 @@ use mglru_pager::{Advice, Group, Limit, Pager, PagerError, PagerOptions};
 
 use crate::regions::PAGE;
 
-/// What a pager takes for itself, bytes: its buffers for writes and their thread.
+/// Counts the bytes that a pager takes for itself: its buffers for writes and their thread.
 const PAGER: u64 = 4 << 20;
-/// What a region takes besides its tables: a thread's stack, and 16 reads of 64 KiB.
+/// Counts the bytes that a region takes besides its tables: a thread's stack, and 16 reads of 64
+/// KiB.
 const REGION: u64 = 64 * 1024 + 16 * 65536;
-/// What the tables of a page take, bytes: its state, and what the policy knows of it.
+/// Counts the bytes of a page's tables: its state, and what the policy knows of it.
 const TABLES: u64 = 16;
 
 /// Holds all settings.
@@ -30,12 +31,12 @@ pub struct Settings {
     pub low_water: u64,
     pub high_water: u64,
     pub fault_events: u64,
-    /// What was wrong; the defaults stand for it.
+    /// Says what was wrong; the defaults stand for it.
     pub wrong: Option<String>,
     high_water_is_set: bool,
 }
 
-/// As the environment has them when this is first asked.
+/// Returns the settings as the environment has them when this is first called.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
@@ -96,7 +97,7 @@ impl Settings {
         }
     }
 
-    /// How much a fault is to read.
+    /// Says how much a fault is to read.
     pub fn advice(&self) -> Advice {
         let single = self.page_size == PAGE as u64 && self.read_ahead == 0;
         if single { Advice::Random } else { Advice::Normal }

@@ -39,7 +39,7 @@ fn run(program: &mut Command) -> Option<Output> {
     Some(program.output().unwrap())
 }
 
-/// What a program that ended well said.
+/// Returns the output of a program that ended well.
 fn said(program: &mut Command) -> Option<String> {
     let output = run(program)?;
     let errors = String::from_utf8_lossy(&output.stderr);

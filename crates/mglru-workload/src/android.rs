@@ -56,12 +56,12 @@ const CLIPS_KEPT: u32 = 3;
 /// Names the action of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// Memory that stays is taken.
+    /// Takes memory that stays.
     SetUp,
     Launch(u32),
-    /// The camera's threads take memory together.
+    /// Takes memory by the camera's threads together.
     OpenCamera,
-    /// The camera is open; a photo is taken, and it is closed.
+    /// Takes a photo with the camera, and closes it.
     Photo,
     Over,
 }
@@ -83,6 +83,8 @@ pub struct Android {
 }
 
 impl Android {
+    /// Creates a phone on which no app has been started.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &AndroidParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -1,4 +1,5 @@
-//! Browsers and servers in many equal groups (experiments E2): who gets how much of one machine?
+//! Browsers and servers in many equal groups (experiments E2): how much of one machine does each
+//! get?
 //!
 //! A worker is a server and the browser that asks it, both on one node; a group has a worker on
 //! each node. A request picks one of the server's buffers and writes through all of it, touches
@@ -32,25 +33,25 @@ const SETUP: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChromeNodeParams {
-    /// Groups, named `group` and a number.
+    /// Counts the groups, named `group` and a number.
     pub groups: u32,
-    /// Workers of a group, each on a node of its own.
+    /// Counts the workers of a group, each on a node of its own.
     pub nodes: u32,
-    /// Buffers of a server.
+    /// Counts the buffers of a server.
     pub buffers: u32,
-    /// Pages of a buffer.
+    /// Counts the pages of a buffer.
     pub buffer_pages: u32,
-    /// Pages of a browser's own.
+    /// Counts the pages of a browser's own.
     pub browser_pages: u32,
-    /// Pages of the array a request fills.
+    /// Counts the pages of the array a request fills.
     pub array_pages: u32,
-    /// Requests of all workers together.
+    /// Counts the requests of all workers together.
     pub requests: u64,
-    /// CPU time of a request, ns.
+    /// Sets the CPU time of a request, ns.
     pub request_ns: u64,
-    /// Upper end of the first latency class, ns; the others double it.
+    /// Sets the upper end of the first latency class, ns; the others double it.
     pub first_edge_ns: u64,
-    /// Path of the groups, which their number follows.
+    /// Sets the path of the groups, which their number follows.
     pub group: String,
 }
 
@@ -87,6 +88,8 @@ impl ChromeNodeParams {
         }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -133,6 +136,8 @@ enum Stage {
 }
 
 impl ChromeNode {
+    /// Creates workers that have not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &ChromeNodeParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -19,9 +19,9 @@ const SETUP: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DdParams {
-    /// Bytes of the file.
+    /// Sets the size of the file, bytes.
     pub bytes: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -39,6 +39,8 @@ impl DdParams {
         Self { bytes, ..self.clone() }
     }
 
+    /// Checks the range of the file's size.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -63,6 +65,8 @@ enum Stage {
 }
 
 impl Dd {
+    /// Creates a run that has not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &DdParams) -> Result<Self, WorkloadError> {

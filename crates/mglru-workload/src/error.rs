@@ -8,7 +8,7 @@ use crate::trace::{TraceError, UnknownFormatName};
 /// Tells why a workload cannot be built from its description.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// A number outside the range that its key allows.
+    /// Refuses a number outside the range that its key allows.
     #[error("{key} = {got}: must be from {min} to {max}")]
     OutOfRange {
         /// The offending key, such as `fio.jobs`.
@@ -20,7 +20,7 @@ pub enum WorkloadError {
         /// Largest allowed value.
         max: String,
     },
-    /// Keys that are each fine but do not go together.
+    /// Refuses keys that are each fine but do not go together.
     #[error("{key}: {reason}")]
     Conflict {
         /// The offending key.
@@ -28,7 +28,7 @@ pub enum WorkloadError {
         /// The key that it conflicts with.
         reason: String,
     },
-    /// A fault of one workload among several.
+    /// Reports a fault of one workload among several.
     #[error("parts.{name}: {source}")]
     Part {
         /// The workload's name.
@@ -36,10 +36,10 @@ pub enum WorkloadError {
         /// Its fault.
         source: Box<WorkloadError>,
     },
-    /// A job text that does not parse.
+    /// Reports a job text that does not parse.
     #[error("job: {0}")]
     Job(#[from] JobError),
-    /// A file that a workload is made from cannot be read.
+    /// Reports a file that a workload is made from and that cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
         /// The file.
@@ -47,10 +47,10 @@ pub enum WorkloadError {
         /// The system's own error.
         source: std::io::Error,
     },
-    /// A trace that cannot be opened or understood.
+    /// Reports a trace that cannot be opened or understood.
     #[error("trace: {0}")]
     Trace(#[from] TraceError),
-    /// A name that no trace format has.
+    /// Reports a name that no trace format has.
     #[error("trace.format: {0}")]
     TraceFormat(#[from] UnknownFormatName),
 }

@@ -26,13 +26,13 @@ const HASHED_PASSES: u64 = 2;
 const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: f64 = 1e9;
 
-/// Whose `memory.reclaim` is written to.
+/// Says whose `memory.reclaim` is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The root's.
+    /// Writes to the root's.
     Root,
-    /// That of the parent of all groups.
+    /// Writes to that of the parent of all groups.
     Parent,
 }
 
@@ -40,29 +40,29 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FairnessParams {
-    /// Number of groups, a task each.
+    /// Counts the groups, a task each.
     pub groups: u32,
-    /// Pages of each group.
+    /// Counts the pages of each group.
     pub pages: u32,
-    /// How pages are reached.
+    /// Chooses how pages are reached.
     pub engine: Engine,
-    /// Accesses of a group per second.
+    /// Sets the accesses of a group per second.
     pub rate: f64,
-    /// Accesses between two pauses.
+    /// Counts the accesses between two pauses.
     pub burst: u32,
-    /// Every page once per pass, in a new random order each pass.
+    /// Accesses every page once per pass, in a new random order each pass.
     pub random_map: bool,
-    /// Writes per thousand accesses.
+    /// Sets the writes per thousand accesses.
     pub write_per_mille: u64,
-    /// Time before the first request, in milliseconds.
+    /// Sets the time before the first request, in milliseconds.
     pub warm_ms: u64,
-    /// Number of requests.
+    /// Counts the requests.
     pub requests: u32,
-    /// Time between requests, in milliseconds.
+    /// Sets the time between requests, in milliseconds.
     pub interval_ms: u64,
-    /// Bytes of a request.
+    /// Sets how many bytes a request asks for.
     pub request_bytes: u64,
-    /// Whose memory is asked for.
+    /// Chooses whose memory is asked for.
     pub target: Target,
 }
 
@@ -100,6 +100,8 @@ impl FairnessParams {
         }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -148,6 +150,8 @@ struct Admin {
 }
 
 impl FairnessWorkload {
+    /// Creates groups and requests that have not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &FairnessParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -27,15 +27,15 @@ const CLASSES: [&str; 3] = ["read", "write", "ramp"];
 /// Class of accesses that are not measured.
 const RAMP: u8 = 2;
 
-/// Which block comes next.
+/// Selects the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// Every block equally likely.
+    /// Draws every block with equal likelihood.
     Uniform,
-    /// One after the other, cyclically.
+    /// Takes blocks one after the other, cyclically.
     Sequential,
-    /// fio's zipf.
+    /// Draws blocks by fio's zipf.
     Zipf,
 }
 
@@ -43,35 +43,35 @@ pub enum Distribution {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FioParams {
-    /// Number of jobs, one thread each.
+    /// Counts the jobs, one thread each.
     pub jobs: u32,
-    /// Blocks in each file.
+    /// Counts the blocks in each file.
     pub blocks: u32,
-    /// Pages in a block.
+    /// Counts the pages in a block.
     pub block_pages: u32,
-    /// All jobs use one file.
+    /// Says whether all jobs use one file.
     pub shared_file: bool,
-    /// How blocks are reached.
+    /// Chooses how blocks are reached.
     pub engine: Engine,
-    /// Which block comes next.
+    /// Selects the next block.
     pub distribution: Distribution,
-    /// Exponent of `distribution = "zipf"`, not 1.
+    /// Sets the exponent of `distribution = "zipf"`, not 1.
     pub theta: f64,
-    /// Uniform blocks without repeats within a pass.
+    /// Draws uniform blocks without repeats within a pass.
     pub random_map: bool,
-    /// Writes per thousand accesses.
+    /// Sets the writes per thousand accesses.
     pub write_per_mille: u64,
-    /// Accesses of all jobs together before the measured ones.
+    /// Counts the accesses of all jobs together before the measured ones.
     pub ramp_operations: u64,
-    /// Measured accesses of all jobs together.
+    /// Counts the measured accesses of all jobs together.
     pub operations: u64,
-    /// CPU time of an access, in nanoseconds.
+    /// Sets the CPU time of an access, in nanoseconds.
     pub cpu_ns: u64,
-    /// Pause after each access, in nanoseconds: limits the rate.
+    /// Sets the pause after each access, in nanoseconds: it limits the rate.
     pub think_ns: u64,
-    /// Path of the group the jobs run in; empty: the root.
+    /// Names the group the jobs run in by its path; empty: the root.
     pub group: String,
-    /// Every job has a group of its own, `group` followed by its number.
+    /// Gives every job a group of its own, `group` followed by its number.
     pub group_per_job: bool,
 }
 
@@ -114,6 +114,8 @@ impl FioParams {
         }
     }
 
+    /// Checks every number's range, and that no keys conflict.
+    ///
     /// # Errors
     /// Fails if a number is out of range or keys conflict; the error names the key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -261,6 +263,8 @@ enum Stage {
 }
 
 impl FioWorkload {
+    /// Creates jobs that have not begun.
+    ///
     /// # Errors
     /// Fails if parameters are out of range or in conflict.
     pub fn new(params: &FioParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -17,15 +17,15 @@ const BATCH: u64 = 32;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FsmarkParams {
-    /// Threads.
+    /// Counts the threads.
     pub threads: u32,
-    /// Iterations.
+    /// Counts the iterations.
     pub iterations: u32,
-    /// Files of an iteration, of all threads together.
+    /// Counts the files of an iteration, of all threads together.
     pub files: u32,
-    /// Bytes of a file.
+    /// Sets the size of a file, bytes.
     pub file_bytes: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -43,6 +43,8 @@ impl FsmarkParams {
         Self { file_bytes, ..self.clone() }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -70,6 +72,8 @@ pub struct Fsmark {
 }
 
 impl Fsmark {
+    /// Creates a run that has not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &FsmarkParams) -> Result<Self, WorkloadError> {

@@ -46,20 +46,20 @@ const DRIVER: TaskId = 0;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HighallocParams {
-    /// Memory of the machine, MiB: attempts, builds and the file of the last phase follow.
+    /// Sets the memory of the machine, MiB: attempts, builds and the file of the last phase follow.
     pub memory_mib: u64,
-    /// log2 of the pages of a block.
+    /// Sets log2 of the pages of a block.
     pub order: u8,
-    /// Attempts go on as long as reclaim makes progress, as hugetlb's do.
+    /// Lets attempts go on as long as reclaim makes progress, as hugetlb's do.
     pub repeat: bool,
-    /// Seconds that the load runs before the first pass.
+    /// Sets for how many seconds the load runs before the first pass.
     pub warm_s: u64,
-    /// Seconds after the second pass before the load ends.
+    /// Sets how many seconds after the second pass the load ends.
     pub rest_s: u64,
-    /// Pages of source that a job reads, cached or not. The default makes the load read 79 pages
-    /// per attempt with L2; 78 were published (experiments E16).
+    /// Counts the pages of source that a job reads, cached or not. The default makes the load read
+    /// 79 pages per attempt with L2; 78 were published (experiments E16).
     pub job_reads: u64,
-    /// Attempts per pass; 0: 95 per cent of memory.
+    /// Counts the attempts per pass; 0: 95 per cent of memory.
     pub attempts: u64,
 }
 
@@ -78,12 +78,14 @@ impl Default for HighallocParams {
 }
 
 impl HighallocParams {
-    /// The load is what it is; only the machine may be larger or smaller.
+    /// Multiplies the machine's memory; the load is what it is.
     pub fn scaled(&self, scale: f64) -> Self {
         let memory_mib = ((self.memory_mib as f64 * scale).round() as u64).max(1);
         Self { memory_mib, ..self.clone() }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -138,6 +140,8 @@ pub struct HighallocWorkload {
 }
 
 impl HighallocWorkload {
+    /// Creates a test that has not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &HighallocParams, seed: u64) -> Result<Self, WorkloadError> {

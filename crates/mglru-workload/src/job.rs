@@ -36,92 +36,92 @@ pub const GROUP_NAME: &str = "/job";
 /// Holds a parsed job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Seed of every stream and selector.
+    /// Seeds every stream and selector.
     pub seed: u64,
-    /// Knobs of the job's groups, set before it starts.
+    /// Lists knobs of the job's groups, set before it starts.
     pub settings: Vec<(GroupId, Knob, u64)>,
-    /// Paths of its groups, parents first.
+    /// Lists paths of its groups, parents first.
     pub groups: Vec<String>,
-    /// Its tasks, at least one.
+    /// Lists its tasks, at least one.
     pub tasks: Vec<JobTask>,
-    /// Memory and files.
+    /// Lists memory and files.
     pub regions: Vec<JobRegion>,
-    /// Sources of accesses.
+    /// Lists sources of accesses.
     pub streams: Vec<StreamSpec>,
-    /// Phases and commands, in the order of the text.
+    /// Lists phases and commands, in the order of the text.
     pub steps: Vec<Step>,
-    /// The task that takes each step.
+    /// Names the task that takes each step.
     pub owners: Vec<TaskId>,
-    /// CPU the tasks are pinned to.
+    /// Names the CPU to which the tasks are pinned.
     pub pin: Option<u32>,
-    /// The job flushed the TLB every so many operations; a machine without a TLB ignores it.
+    /// Says after how many operations the job flushed the TLB; a machine without a TLB ignores it.
     pub tlb_flush_every: Option<u64>,
 }
 
 /// Describes a task of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobTask {
-    /// Its name; empty in a job that names none.
+    /// Holds its name; empty in a job that names none.
     pub name: String,
-    /// Its group; `None` is the root.
+    /// Names its group; `None` is the root.
     pub group: Option<GroupId>,
-    /// Its address space, which another task may share.
+    /// Numbers its address space, which another task may share.
     pub space: u32,
-    /// The run does not wait for it.
+    /// Says that the run does not wait for it.
     pub background: bool,
 }
 
 /// Tells how a region is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Shared file mapping.
+    /// Maps a file, shared.
     Mmap,
-    /// File, read and written in pages through a descriptor.
+    /// Reads and writes a file in pages through a descriptor.
     Pread,
-    /// Private anonymous memory.
+    /// Maps private anonymous memory.
     Anon,
-    /// Shared memory.
+    /// Maps shared memory.
     Shmem,
 }
 
 /// Describes a region of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRegion {
-    /// Its name, where it has one.
+    /// Holds its name, where it has one.
     pub name: String,
-    /// The address space it belongs to.
+    /// Numbers the address space that it belongs to.
     pub space: u32,
-    /// How it is accessed.
+    /// Says how it is accessed.
     pub access: Access,
-    /// Path of the file behind it; empty for memory.
+    /// Holds the path of the file behind it; empty for memory.
     pub path: String,
-    /// Length.
+    /// Counts its pages.
     pub pages: u32,
-    /// Advice given for the mapping.
+    /// Holds the advice given for the mapping.
     pub advice: Advice,
-    /// Mapped executable.
+    /// Says that it is mapped executable.
     pub exec: bool,
-    /// Mapped from the start.
+    /// Says that it is mapped from the start.
     pub mapped: bool,
 }
 
 /// Describes a step of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Operations drawn from a mix of streams.
+    /// Draws operations from a mix of streams.
     Phase {
-        /// Name of the phase.
+        /// Names the phase.
         name: String,
-        /// Number of operations.
+        /// Counts the operations.
         ops: u64,
-        /// Streams with their weights.
+        /// Lists streams with their weights.
         mix: Vec<(usize, u64)>,
     },
-    /// A command.
+    /// Carries out a command.
     Command {
-        /// Its verb.
+        /// Holds its verb.
         name: String,
-        /// The operation that the task does for it.
+        /// Names the operation that the task does for it.
         op: Op,
     },
 }
@@ -144,9 +144,9 @@ impl Step {
 /// Tells where the accesses to a region of a job go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A region of the layout.
+    /// Names a region of the layout.
     Region(RegionId),
-    /// A file of the layout, through a descriptor.
+    /// Names a file of the layout, accessed through a descriptor.
     File(FileId),
 }
 

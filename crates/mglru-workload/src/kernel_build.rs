@@ -51,15 +51,15 @@ const REGIONS: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KernelBuildParams {
-    /// Files compiled.
+    /// Counts the files compiled.
     pub jobs: u32,
-    /// Jobs at a time.
+    /// Counts the jobs at a time.
     pub parallel: u32,
-    /// Median heap of a job, pages.
+    /// Sets the median heap of a job, pages.
     pub heap_pages: u32,
-    /// CPU time of a job for each page of its heap, ns.
+    /// Sets the CPU time of a job for each page of its heap, ns.
     pub page_ns: u64,
-    /// Path of the group the jobs run in; empty: the root.
+    /// Names the group the jobs run in by its path; empty: the root.
     pub group: String,
 }
 
@@ -83,6 +83,8 @@ impl KernelBuildParams {
         Self { jobs: times(self.jobs), parallel: times(self.parallel), ..self.clone() }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -126,6 +128,8 @@ struct Job {
 }
 
 impl KernelBuild {
+    /// Creates a build that has not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &KernelBuildParams, seed: u64) -> Result<Self, WorkloadError> {

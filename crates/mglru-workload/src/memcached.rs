@@ -31,21 +31,21 @@ const RAMP: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemcachedParams {
-    /// Keys.
+    /// Counts the keys of the store.
     pub keys: u64,
-    /// Times every key is set.
+    /// Sets how many times every key is set.
     pub passes: u32,
-    /// Connections, each with a range of the keys.
+    /// Counts the connections, each with a range of the keys.
     pub connections: u32,
-    /// Threads of the server.
+    /// Counts the threads of the server.
     pub threads: u32,
-    /// Memory for items, MiB (`-m`).
+    /// Sets the memory for items, MiB (`-m`).
     pub memory_mib: u32,
-    /// Chains of the hash table.
+    /// Counts the chains of the hash table.
     pub chains: u64,
-    /// CPU time of a set, ns.
+    /// Sets the CPU time of a set, ns.
     pub set_ns: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -76,6 +76,8 @@ impl MemcachedParams {
         }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -127,6 +129,8 @@ pub struct Memcached {
 }
 
 impl Memcached {
+    /// Creates an empty server and clients that have not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &MemcachedParams) -> Result<Self, WorkloadError> {

@@ -27,21 +27,21 @@ const ANON: u32 = 0;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MixedParams {
-    /// Processes that read the file, each through a mapping of its own.
+    /// Counts the processes that read the file, each through a mapping of its own.
     pub readers: u32,
-    /// Threads that fill anonymous memory, an equal part each.
+    /// Counts the threads that fill anonymous memory, an equal part each.
     pub threads: u32,
-    /// Pages of the file.
+    /// Counts the pages of the file.
     pub file_pages: u32,
-    /// Pages of anonymous memory filled in a round.
+    /// Counts the pages of anonymous memory filled in a round.
     pub anon_pages: u32,
-    /// Rounds.
+    /// Counts the rounds.
     pub rounds: u32,
-    /// A reader's pause after each pass, in microseconds.
+    /// Sets a reader's pause after each pass, in microseconds.
     pub sleep_us: u64,
-    /// Time before the first round and between two, in microseconds.
+    /// Sets the time before the first round and between two, in microseconds.
     pub pause_us: u64,
-    /// Path of the group.
+    /// Names the group by its path.
     pub group: String,
 }
 
@@ -74,6 +74,8 @@ impl MixedParams {
         }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -86,7 +88,7 @@ impl MixedParams {
     }
 }
 
-/// The threads are the first tasks, the readers follow.
+/// Holds the state of the tasks: the threads are the first, the readers follow.
 #[derive(Debug)]
 pub struct MixedWorkload {
     params: MixedParams,
@@ -105,6 +107,8 @@ struct Progress {
 }
 
 impl MixedWorkload {
+    /// Creates threads that have not begun, and readers in the middle of a pause.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &MixedParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -8,155 +8,155 @@ pub use self::layout::{
     RegionSpec, TaskId, TaskSpec,
 };
 
-/// One thing a task does. Offsets and lengths are bytes, pages are 4 KiB, times are nanoseconds.
+/// Names one operation of a task. Offsets and lengths are bytes, pages are 4 KiB, times are
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Load from (or store to) one page of a mapped region.
+    /// Loads from (or stores to) one page of a mapped region.
     Touch {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
-        /// Page inside the region.
+        /// Numbers the page inside the region.
         page: u32,
-        /// A store rather than a load.
+        /// Says that it is a store rather than a load.
         write: bool,
     },
-    /// Buffered read through a file descriptor.
+    /// Reads through a file descriptor, buffered.
     Read {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// Byte offset.
+        /// Holds the byte offset.
         off: u64,
-        /// Length in bytes.
+        /// Holds the length in bytes.
         len: u32,
     },
-    /// Buffered write through a file descriptor; extends the file when it ends past its size.
+    /// Writes through a file descriptor, buffered; extends the file when it ends past its size.
     Write {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// Byte offset.
+        /// Holds the byte offset.
         off: u64,
-        /// Length in bytes.
+        /// Holds the length in bytes.
         len: u32,
     },
-    /// Write back a file's dirty pages and wait until they are durable.
+    /// Writes back a file's dirty pages and waits until they are durable.
     Fsync {
-        /// Which file.
+        /// Names the file.
         file: FileId,
     },
-    /// Cut (or extend) a file to `len` bytes; cached pages past the end are dropped.
+    /// Cuts (or extends) a file to `len` bytes; cached pages past the end are dropped.
     Truncate {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// New length in bytes.
+        /// Holds the new length in bytes.
         len: u64,
     },
-    /// Map a region of the layout that was declared unmapped (or was unmapped since).
+    /// Maps a region of the layout that was declared unmapped (or was unmapped since).
     Map {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
     },
-    /// Unmap a region; anonymous memory in it is freed, with its swap slots.
+    /// Unmaps a region; anonymous memory in it is freed, with its swap slots.
     Unmap {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
     },
-    /// Free `nr` pages of an anonymous region but keep it mapped (`MADV_DONTNEED`).
+    /// Frees `nr` pages of an anonymous region but keeps it mapped (`MADV_DONTNEED`).
     Free {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
-        /// First page.
+        /// Numbers the first page.
         page: u32,
-        /// Number of pages.
+        /// Counts the pages.
         nr: u32,
     },
-    /// Lock a mapped region in memory (`mlock`): all of it is brought in, and stays.
+    /// Locks a mapped region in memory (`mlock`): all of it is brought in, and stays.
     Lock {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
     },
-    /// Take that back (`munlock`).
+    /// Unlocks it (`munlock`).
     Unlock {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
     },
-    /// Say what is to become of mapped pages (`madvise`).
+    /// Advises what is to become of mapped pages (`madvise`).
     Advise {
-        /// Which region.
+        /// Names the region.
         region: RegionId,
-        /// First page.
+        /// Numbers the first page.
         page: u32,
-        /// Number of pages.
+        /// Counts the pages.
         nr: u32,
-        /// What is said.
+        /// Names the advice.
         advice: MemoryAdvice,
     },
-    /// Say what is to become of a file's pages (`posix_fadvise`).
+    /// Advises what is to become of a file's pages (`posix_fadvise`).
     AdviseFile {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// First page.
+        /// Numbers the first page.
         page: u64,
-        /// Number of pages.
+        /// Counts the pages.
         nr: u64,
-        /// What is said.
+        /// Names the advice.
         advice: FileAdvice,
     },
-    /// Use the CPU for a while.
+    /// Uses the CPU for a while.
     Compute {
-        /// How long.
+        /// Says for how long.
         ns: u64,
     },
-    /// Sleep for a while.
+    /// Sleeps for a while.
     Think {
-        /// How long.
+        /// Says for how long.
         ns: u64,
     },
-    /// One application operation ended; its latency runs from the task's previous `End`.
+    /// Ends one application operation; its latency runs from the task's previous `End`.
     End {
-        /// Class of the operation, an index into [`Layout::classes`].
+        /// Names the class of the operation by its index into [`Layout::classes`].
         class: u8,
     },
-    /// Wait until every counted task that has not finished stands at a barrier of this number.
+    /// Waits until every counted task that has not finished stands at a barrier of this number.
     /// Background tasks must not use it.
     Barrier {
-        /// Number of the barrier.
+        /// Numbers the barrier.
         id: u32,
     },
-    /// A phase begins: counters are snapshotted under the name `Layout::phases[phase]`.
+    /// Begins a phase: counters are snapshotted under the name `Layout::phases[phase]`.
     Mark {
-        /// Index into [`Layout::phases`].
+        /// Names the phase by its index into [`Layout::phases`].
         phase: u32,
     },
-    /// An administrator's command, carried out outside the groups.
+    /// Carries out an administrator's command, outside the groups.
     Control(Control),
-    /// Something that happens to the kernel's own memory, or needs contiguous memory.
+    /// Changes the kernel's memory, or asks for contiguous memory.
     Kernel(KernelOp),
-    /// The task has ended.
+    /// Ends the task.
     Done,
 }
 
 /// Names what `madvise` says of mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryAdvice {
-    /// `MADV_COLD`: their accesses are forgotten.
+    /// Forgets their accesses (`MADV_COLD`).
     Cold,
-    /// `MADV_PAGEOUT`: they are reclaimed now.
+    /// Reclaims them now (`MADV_PAGEOUT`).
     PageOut,
-    /// `MADV_POPULATE_READ`: they are brought in as loads do.
+    /// Brings them in as loads do (`MADV_POPULATE_READ`).
     PopulateRead,
-    /// `MADV_POPULATE_WRITE`: they are brought in as stores do.
+    /// Brings them in as stores do (`MADV_POPULATE_WRITE`).
     PopulateWrite,
 }
 
 /// Names what `posix_fadvise` says of a file's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileAdvice {
-    /// `POSIX_FADV_DONTNEED`: writing of dirty ones begins, clean ones are dropped that nobody
-    /// maps.
+    /// Begins to write dirty ones, and drops clean ones that nobody maps (`POSIX_FADV_DONTNEED`).
     DontNeed,
-    /// `POSIX_FADV_NOREUSE`: accesses through mappings say nothing about reuse.
+    /// Says that accesses through mappings predict no reuse (`POSIX_FADV_NOREUSE`).
     NoReuse,
-    /// `POSIX_FADV_NORMAL`: takes that back.
+    /// Takes that back (`POSIX_FADV_NORMAL`).
     Normal,
 }
 
@@ -165,109 +165,109 @@ pub enum FileAdvice {
 pub enum KernelOp {
     /// Takes pages that cannot be moved (page tables, slab), for the task.
     Take {
-        /// How many.
+        /// Counts the pages.
         pages: u32,
     },
     /// Gives the pages back that the task took last.
     Give {
-        /// How many.
+        /// Counts the pages.
         pages: u32,
     },
     /// Makes inodes with their directory entries: slab objects that reclaim can free.
     Inodes {
-        /// How many.
+        /// Counts the inodes.
         nr: u32,
     },
     /// Frees all inodes that nobody uses.
     DropSlab,
     /// Tries to get a block of movable pages, and keeps it.
     TryBlock {
-        /// log2 of its pages.
+        /// Holds log2 of its pages.
         order: u8,
-        /// Tried again as long as reclaim makes progress, as hugetlb does.
+        /// Says that it is tried again as long as reclaim makes progress, as hugetlb does.
         repeat: bool,
-        /// Class of the attempt, an index into [`Layout::classes`].
+        /// Names the class of the attempt by its index into [`Layout::classes`].
         class: u8,
     },
     /// Frees all blocks.
     FreeBlocks,
     /// Sets `vm.min_free_kbytes`.
     MinFree {
-        /// KiB.
+        /// Holds the new value, KiB.
         kib: u64,
     },
 }
 
-/// Commands an administrator gives between phases.
+/// Names commands that an administrator gives between phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Control {
-    /// Write back everything and wait.
+    /// Writes back everything and waits.
     Sync,
-    /// Drop clean page cache of the whole machine.
+    /// Drops clean page cache of the whole machine.
     DropCaches,
-    /// `memory.reclaim` of a group (`None`: the root): bytes, optional swappiness.
+    /// Writes `memory.reclaim` of a group (`None`: the root): bytes, optional swappiness.
     Reclaim {
-        /// Target group, or the root.
+        /// Names the target group, or the root.
         group: Option<GroupId>,
-        /// Bytes requested.
+        /// Counts the bytes requested.
         bytes: u64,
-        /// Swappiness override; [`ANON_ONLY`]: anonymous memory alone.
+        /// Overrides the swappiness; [`ANON_ONLY`]: anonymous memory alone.
         swappiness: Option<u8>,
     },
-    /// Remove a group (`rmdir`). Its tasks have ended; what it holds stays until it is reclaimed,
+    /// Removes a group (`rmdir`). Its tasks have ended; what it holds stays until it is reclaimed,
     /// or becomes its parent's.
     Remove {
-        /// Which group.
+        /// Names the group.
         group: GroupId,
     },
-    /// Set a limit or knob of a group.
+    /// Sets a limit or knob of a group.
     Set {
-        /// Target group.
+        /// Names the target group.
         group: GroupId,
-        /// Which knob.
+        /// Names the knob.
         knob: Knob,
-        /// New value, bytes for limits (`u64::MAX` = max).
+        /// Holds the new value, bytes for limits (`u64::MAX` = max).
         value: u64,
     },
-    /// lru_gen debug command: age the group once (`+`).
+    /// Ages the group once, by the lru_gen debug command `+`.
     Age {
-        /// Target group.
+        /// Names the target group.
         group: GroupId,
-        /// Anonymous memory may be aged too.
+        /// Says that anonymous memory may be aged too.
         can_swap: bool,
-        /// Walk all page tables, whatever the filters say.
+        /// Has all page tables walked, whatever the filters say.
         force: bool,
     },
-    /// lru_gen debug command: evict the generation `min_seq + offset` (`-`).
+    /// Evicts the generation `min_seq + offset`, by the lru_gen debug command `-`.
     Evict {
-        /// Target group.
+        /// Names the target group.
         group: GroupId,
-        /// Distance from the oldest generation.
+        /// Holds the distance from the oldest generation.
         offset: u32,
-        /// Swappiness of this eviction.
+        /// Holds the swappiness of this eviction.
         swappiness: u8,
-        /// Pages to evict at most.
+        /// Bounds the pages to evict.
         nr: u64,
     },
 }
 
-/// Swappiness that `memory.reclaim` calls `max`.
+/// Gives the swappiness that `memory.reclaim` calls `max`.
 pub const ANON_ONLY: u8 = 201;
 
 /// Names the knobs of a group as cgroup v2 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Knob {
-    /// `memory.min`
+    /// Names `memory.min`.
     MemoryMin,
-    /// `memory.low`
+    /// Names `memory.low`.
     MemoryLow,
-    /// `memory.high`
+    /// Names `memory.high`.
     MemoryHigh,
-    /// `memory.max`
+    /// Names `memory.max`.
     MemoryMax,
-    /// `memory.swap.max`
+    /// Names `memory.swap.max`.
     MemorySwapMax,
-    /// `memory.swappiness` / `vm.swappiness`
+    /// Names `memory.swappiness` / `vm.swappiness`.
     Swappiness,
 }
 

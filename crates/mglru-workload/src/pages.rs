@@ -15,15 +15,15 @@ pub(crate) const CALL_BYTES: u64 = 8 * PAGE_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Shared file mapping.
+    /// Maps a file, shared.
     Mmap,
-    /// Shared file mapping advised to be accessed at random.
+    /// Maps a file, shared, advised to be accessed at random.
     MmapRandom,
-    /// Buffered reads and writes of a file.
+    /// Reads and writes a file, buffered.
     Pread,
-    /// Anonymous memory.
+    /// Uses anonymous memory.
     Anon,
-    /// Shared memory.
+    /// Uses shared memory.
     Shmem,
 }
 
@@ -84,9 +84,9 @@ pub(crate) fn calls(from: u64, to: u64, mut call: impl FnMut(u64, u32)) {
 /// Holds a declared run of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages {
-    /// How they are reached.
+    /// Says how they are reached.
     pub engine: Engine,
-    /// Number of the region, or of the file for [`Engine::Pread`].
+    /// Numbers the region, or the file for [`Engine::Pread`].
     pub place: u32,
 }
 

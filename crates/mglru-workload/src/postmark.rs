@@ -25,15 +25,15 @@ const DELETE: u8 = 2;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PostmarkParams {
-    /// Files at the start.
+    /// Counts the files at the start.
     pub files: u32,
-    /// Transactions.
+    /// Counts the transactions.
     pub transactions: u32,
-    /// Smallest file, bytes.
+    /// Sets the size of the smallest file, bytes.
     pub min_bytes: u64,
-    /// Largest file, bytes.
+    /// Sets the size of the largest file, bytes.
     pub max_bytes: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -58,6 +58,8 @@ impl PostmarkParams {
         Self { min_bytes, max_bytes, ..self.clone() }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -98,6 +100,8 @@ enum Stage {
 }
 
 impl Postmark {
+    /// Creates a run that has not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &PostmarkParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -8,19 +8,19 @@ use crate::zipf_table::ZipfTable;
 /// Draws page numbers from `[0, n)`.
 #[derive(Clone, Debug)]
 pub enum Sampler {
-    /// Every page equally likely.
+    /// Draws every page with the same probability.
     Uniform {
         /// Number of pages.
         n: u32,
     },
-    /// One page after the other, around and around; uses no random number.
+    /// Draws one page after the other, around and around; uses no random number.
     Sequential {
         /// Number of pages.
         n: u32,
         /// The page that comes next.
         next: u32,
     },
-    /// By the kernel measurements' zipf table.
+    /// Draws by the kernel measurements' zipf table.
     Zipf(Arc<ZipfTable>),
 }
 

@@ -6,7 +6,7 @@
 use crate::gray_zipf::GrayZipf;
 use crate::rng::Rng;
 
-/// Exponent that YCSB uses everywhere.
+/// Sets the exponent that YCSB uses everywhere.
 pub const THETA: f64 = 0.99;
 /// Gives YCSB's fixed zeta sum over its 10^10 scrambled items.
 pub const ZETA: f64 = 26.469_028_201_783_02;

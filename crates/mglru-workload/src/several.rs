@@ -23,17 +23,17 @@ const MAX_DELAY_MS: u64 = 86_400_000;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeveralParams {
-    /// Workloads by name: `[workload.parts.NAME]`, each with its `kind` and that kind's keys.
+    /// Lists workloads by name: `[workload.parts.NAME]`, each with its `kind` and that kind's keys.
     pub parts: BTreeMap<String, Part>,
 }
 
 /// Describes one workload among several.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Part {
-    /// Its tasks begin so much later, ms.
+    /// Delays the beginning of its tasks by so much, ms.
     #[serde(default)]
     pub delay_ms: u64,
-    /// The run does not wait for it.
+    /// Says that the run does not wait for it.
     #[serde(default)]
     pub background: bool,
     #[serde(flatten)]
@@ -60,6 +60,8 @@ impl Part {
 }
 
 impl SeveralParams {
+    /// Checks each part, and the parts as a whole.
+    ///
     /// # Errors
     /// Fails if a part does, with the part's name, or if the parts as a whole are at fault.
     pub fn check(&self) -> Result<(), WorkloadError> {

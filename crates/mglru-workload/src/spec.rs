@@ -34,42 +34,42 @@ const MIN_SCALE: f64 = 1.0 / 65_536.0;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
-    /// MongoDB's storage engine under YCSB.
+    /// Runs MongoDB's storage engine under YCSB.
     #[serde(rename = "wiredtiger")]
     WiredTiger(WiredTigerParams),
-    /// YCSB on a flat store.
+    /// Runs YCSB on a flat store.
     Ycsb(StoreParams),
-    /// fio jobs.
+    /// Runs fio jobs.
     Fio(FioParams),
-    /// Browsers and servers in many groups.
+    /// Runs browsers and servers in many groups.
     ChromeNode(ChromeNodeParams),
-    /// sysbench's oltp_read_only on InnoDB.
+    /// Runs sysbench's oltp_read_only on InnoDB.
     Sysbench(SysbenchParams),
-    /// make -j on a kernel tree in memory.
+    /// Runs make -j on a kernel tree in memory.
     KernelBuild(KernelBuildParams),
-    /// memcached filled by memtier.
+    /// Has memcached filled by memtier.
     Memcached(MemcachedParams),
-    /// A mail server's files.
+    /// Uses files as a mail server does.
     Postmark(PostmarkParams),
-    /// Files written by many threads.
+    /// Writes files from many threads.
     Fsmark(FsmarkParams),
-    /// A large file written and copied.
+    /// Writes a large file and copies it.
     Dd(DdParams),
-    /// A phone in use.
+    /// Runs a phone in use.
     Android(Box<AndroidParams>),
-    /// Equal groups and requests for memory.
+    /// Runs equal groups and requests memory back from them.
     Fairness(FairnessParams),
-    /// Blocks of contiguous memory under the load of kernel builds.
+    /// Asks for blocks of contiguous memory under the load of kernel builds.
     Highalloc(HighallocParams),
-    /// Readers of a mapped file beside short-lived anonymous memory.
+    /// Runs readers of a mapped file beside short-lived anonymous memory.
     Mixed(MixedParams),
-    /// A program in the job language.
+    /// Runs a program in the job language.
     Job(JobSource),
-    /// Tasks touching one shared range.
+    /// Touches one shared range from several tasks.
     Touch(TouchParams),
-    /// A recorded reference string.
+    /// Replays a recorded reference string.
     Trace(TraceSource),
-    /// Workloads of other kinds side by side.
+    /// Runs workloads of other kinds side by side.
     Several(SeveralParams),
 }
 
@@ -77,11 +77,11 @@ pub enum WorkloadSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSource {
-    /// The text itself.
+    /// Holds the text itself.
     pub text: Option<String>,
-    /// Or a file that holds it.
+    /// Names, instead, a file that holds it.
     pub path: Option<PathBuf>,
-    /// The run's seed takes the place of the job's own.
+    /// Puts the run's seed in the place of the job's own.
     pub reseed: bool,
 }
 
@@ -89,20 +89,20 @@ pub struct JobSource {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
-    /// The trace, plain or compressed.
+    /// Names the trace, plain or compressed.
     pub path: PathBuf,
-    /// Its format; taken from name or content where absent.
+    /// Names its format; taken from name or content where absent.
     pub format: Option<String>,
-    /// Pages are loaded and stored through a mapping, not read and written.
+    /// Says whether pages are loaded and stored through a mapping, not read and written.
     #[serde(default)]
     pub mmap: bool,
-    /// Pages lie in the order of their first appearance, without holes.
+    /// Lays pages in the order of their first appearance, without holes.
     #[serde(default = "yes")]
     pub dense: bool,
-    /// Writes are writes; otherwise reads, as for a flat cache.
+    /// Keeps writes as writes; otherwise they are reads, as for a flat cache.
     #[serde(default = "yes")]
     pub writes: bool,
-    /// Path of the group it runs in.
+    /// Names the group it runs in by its path.
     #[serde(default = "trace_group")]
     pub group: String,
 }
@@ -199,7 +199,7 @@ fn scripted(script: impl Script + 'static) -> Box<dyn Workload> {
 }
 
 impl WorkloadSpec {
-    /// Every kind, with what it is in a line.
+    /// Lists every kind with one line on what it is.
     pub fn kinds() -> &'static [(&'static str, &'static str)] {
         &[
             ("wiredtiger", "MongoDB's storage engine under YCSB: own cache, eviction, checkpoints"),

@@ -34,13 +34,13 @@ const LOAD_BLOCKS: u32 = 64;
 const CLASSES: [&str; 2] = ["transaction", "setup"];
 const SETUP: u8 = 1;
 
-/// Which row a query asks for.
+/// Selects the row that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowChoice {
-    /// sysbench 1.0's default: three of four rows from the middle hundredth of the table.
+    /// Takes three of four rows from the middle hundredth of the table: sysbench 1.0's default.
     Special,
-    /// Every row equally likely.
+    /// Draws every row with equal likelihood.
     Uniform,
 }
 
@@ -48,25 +48,25 @@ pub enum RowChoice {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SysbenchParams {
-    /// Tables.
+    /// Counts the tables.
     pub tables: u32,
-    /// Rows of a table.
+    /// Counts the rows of a table.
     pub rows: u32,
-    /// Client threads.
+    /// Counts the client threads.
     pub threads: u32,
-    /// Measured transactions of all threads together.
+    /// Counts the measured transactions of all threads together.
     pub transactions: u64,
-    /// Transactions before them.
+    /// Counts the transactions before them.
     pub warm_transactions: u64,
-    /// Which row a query asks for.
+    /// Selects the row that a query asks for.
     pub row_choice: RowChoice,
-    /// Pages of each thread's stack and buffers.
+    /// Counts the pages of each thread's stack and buffers.
     pub thread_pages: u32,
-    /// Pages of the server that are no part of the pool and used all the time.
+    /// Counts the pages of the server that are no part of the pool and used all the time.
     pub server_pages: u32,
-    /// CPU and client time of a transaction, ns.
+    /// Sets the CPU and client time of a transaction, ns.
     pub transaction_ns: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -102,6 +102,8 @@ impl SysbenchParams {
         }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -170,6 +172,8 @@ enum Stage {
 }
 
 impl Sysbench {
+    /// Creates threads that have not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &SysbenchParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -18,15 +18,15 @@ const BATCH: u64 = 20;
 /// Lane of the random numbers that scatter zipf ranks over the pages.
 const SCATTER_LANE: u64 = 0x5CA7;
 
-/// Order in which pages are touched.
+/// Chooses the order in which pages are touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Uniformly at random.
+    /// Draws pages uniformly at random.
     Uniform,
-    /// In order, cyclically; tasks start at equal distances.
+    /// Goes in order, cyclically; tasks start at equal distances.
     Sequential,
-    /// By zipf popularity, scattered.
+    /// Draws pages by zipf popularity, scattered.
     Zipf,
 }
 
@@ -34,23 +34,23 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TouchParams {
-    /// Pages in the range.
+    /// Counts the pages in the range.
     pub pages: u32,
-    /// Accesses of all tasks together.
+    /// Counts the accesses of all tasks together.
     pub operations: u64,
-    /// Number of tasks.
+    /// Counts the tasks.
     pub tasks: u32,
-    /// How pages are reached.
+    /// Chooses how pages are reached.
     pub engine: Engine,
-    /// Order of the accesses.
+    /// Chooses the order of the accesses.
     pub order: Order,
-    /// Exponent of `order = "zipf"`, at most 6 decimal places count.
+    /// Sets the exponent of `order = "zipf"`; at most 6 decimal places count.
     pub theta: f64,
-    /// Writes per thousand accesses.
+    /// Sets the writes per thousand accesses.
     pub write_per_mille: u64,
-    /// CPU time of an access, in nanoseconds.
+    /// Sets the CPU time of an access, in nanoseconds.
     pub cpu_ns: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -80,6 +80,8 @@ impl TouchParams {
         }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -124,6 +126,8 @@ struct TouchTask {
 }
 
 impl TouchWorkload {
+    /// Creates tasks that have not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &TouchParams, seed: u64) -> Result<Self, WorkloadError> {

@@ -20,43 +20,43 @@ const INSERT_ROOM: u64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mix {
-    /// Half reads, half updates.
+    /// Mixes half reads, half updates.
     A,
-    /// 95 % reads, 5 % updates.
+    /// Mixes 95 % reads, 5 % updates.
     B,
-    /// Reads only.
+    /// Does reads only.
     C,
-    /// 95 % reads of the latest records, 5 % inserts.
+    /// Mixes 95 % reads of the latest records, 5 % inserts.
     D,
-    /// 95 % scans, 5 % inserts.
+    /// Mixes 95 % scans, 5 % inserts.
     E,
-    /// Half reads, half read-modify-writes.
+    /// Mixes half reads, half read-modify-writes.
     F,
 }
 
 /// Names an action on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Read it.
+    /// Reads the record.
     Read,
-    /// Overwrite a field.
+    /// Overwrites a field of the record.
     Update,
-    /// Add it.
+    /// Adds the record.
     Insert,
-    /// Read it and those after it.
+    /// Reads the record and those after it.
     Scan,
-    /// Read it, then overwrite a field.
+    /// Reads the record, then overwrites a field.
     ReadModifyWrite,
 }
 
 /// Describes one request of a client thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The action.
+    /// Names the action.
     pub action: Action,
-    /// Record number, in the order of loading.
+    /// Numbers the record, in the order of loading.
     pub record: u64,
-    /// Records concerned: more than 1 for scans only.
+    /// Counts the records concerned: more than 1 for scans only.
     pub records: u64,
 }
 
@@ -104,18 +104,18 @@ impl Mix {
 /// Holds the state that all threads of a run share.
 #[derive(Clone, Copy, Debug)]
 pub struct Population {
-    /// The workload.
+    /// Names the workload.
     pub mix: Mix,
-    /// Records loaded.
+    /// Counts the records loaded.
     pub records: u64,
-    /// Operations of all threads together.
+    /// Counts the operations of all threads together.
     pub operations: u64,
-    /// Client threads.
+    /// Counts the client threads.
     pub threads: u32,
 }
 
 impl Population {
-    /// Operations of thread `thread`: as equal shares as whole numbers allow.
+    /// Counts the operations of thread `thread`: as equal shares as whole numbers allow.
     pub fn share(&self, thread: u32) -> u64 {
         share(self.operations, self.threads, thread)
     }

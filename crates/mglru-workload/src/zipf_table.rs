@@ -58,7 +58,8 @@ impl ZipfTable {
         self.cumulative[self.cumulative.len() - 1]
     }
 
-    /// Smallest rank whose cumulative weight exceeds `x`, which must be below [`Self::total`].
+    /// Returns the smallest rank whose cumulative weight exceeds `x`, which must be below
+    /// [`Self::total`].
     #[inline]
     pub fn rank_of(&self, x: u64) -> usize {
         let (mut rank, end) = self.guide.range(x);

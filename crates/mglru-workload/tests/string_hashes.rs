@@ -1,4 +1,4 @@
-//! The reference strings themselves: whoever changes a generator changes these numbers, and no
+//! The reference strings themselves: a change of a generator changes these numbers, and no
 //! platform, build profile or interleaving may.
 
 use mglru_workload::{Op, Workload, WorkloadSpec};

@@ -2,6 +2,7 @@
 
 mod active;
 mod balance;
+mod custom;
 mod isolate;
 mod lists;
 mod shrink;

@@ -20,86 +20,89 @@ pub use self::variants::{VARIANTS, Variant};
 use crate::contig::Contig;
 use crate::types::{MAX_NR_TIERS, Tier};
 
-/// Which LRU algorithm runs.
+/// Selects the LRU algorithm that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// Multi-generational LRU.
+    /// Runs the multi-generational LRU.
     Mglru,
-    /// Active and inactive lists.
+    /// Runs active and inactive lists.
     Classic,
-    /// ScanControl: in the order they came, whatever is accessed.
+    /// Runs a control that takes folios in the order of arrival, whatever is accessed.
     Fifo,
-    /// ScanControl: any folio, whatever is accessed.
+    /// Runs a control that takes any folio, whatever is accessed.
     Random,
+    /// A policy of the host names what goes, in the frame of the classic LRU:
+    /// [`Host::victims`](crate::host::Host::victims). No key sets it; the host does.
+    Custom,
 }
 
-/// How accesses are encoded in a folio and when one is promoted (spec §3.3, §3.4).
+/// Selects how a folio encodes accesses and when one is promoted (spec §3.3, §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefsModel {
-    /// Linux 6.12.
+    /// Follows Linux 6.12.
     K612,
-    /// Linux 6.14 and later.
+    /// Follows Linux 6.14 and later.
     K614,
 }
 
-/// When a new generation is wanted (spec §4.1).
+/// Decides when a new generation is wanted (spec §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgingRule {
-    /// Three generations age only when badly spread.
+    /// Ages three generations only when they are badly spread.
     K612,
-    /// Three generations age.
+    /// Ages three generations always.
     K614,
 }
 
-/// The least an lruvec is scanned when its budget shifts to zero (spec §10.1).
+/// Sets the least that an lruvec is scanned when its budget shifts to zero (spec §10.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Floor {
-    /// Nothing (before the series, and v1).
+    /// Sets no minimum (before the series, and v1).
     None,
-    /// Always at least 32 pages.
+    /// Scans at least 32 pages always.
     V2,
-    /// A budget of zero rotates the memcg.
+    /// Rotates the memcg when its budget is zero.
     V4,
-    /// Below the first priority, `min(size, 32)`; a budget of zero rotates.
+    /// Scans `min(size, 32)` below the first priority; a budget of zero rotates.
     V5,
-    /// Nothing; a tiny lruvec waits for the priority to drop.
+    /// Sets no minimum; a tiny lruvec waits for the priority to drop.
     V7,
 }
 
 /// Says how root reclaim chooses memcgs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemcgWalk {
-    /// The memcg LRU (MGLRU only).
+    /// Walks the memcg LRU (MGLRU only).
     MemcgLru,
-    /// The hierarchy iterator, as for the reclaim of a group.
+    /// Walks the hierarchy, as reclaim of a group does.
     Iter,
 }
 
 /// Says where aging learns of accesses through page tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum YoungSource {
-    /// Page-table walks and look-around.
+    /// Walks page tables and looks around young entries.
     Ptw,
-    /// Look-around of the reverse map only.
+    /// Looks around entries that the reverse map finds young, and walks no page tables.
     Rmap,
 }
 
 switches! {
-    /// One switch per patch (v5 numbering; `p06p` and `prefault` joined later; spec §10.3).
+    /// Holds one switch per patch (v5 numbering; `p06p` and `prefault` joined later; spec §10.3).
     Patches {
-        /// Refactor: no effect.
+        /// Refactors: no effect.
         p01 = "consolidate the evictable size (no effect)",
-        /// Rename: no effect.
+        /// Renames: no effect.
         p02 = "rename variables (no effect)",
         /// The batch cap belongs to the callers: no effect.
         p03 = "move the batch cap out of the scan (no effect)",
-        /// One budget per loop; must-age is never ignored.
+        /// Keeps one budget per loop; must-age is never ignored.
         p04 = "restructure the reclaim loop around one budget",
         /// Scan counts are exact.
         p05 = "count scanned folios exactly",
-        /// Batches of 64.
+        /// Evicts in batches of 64.
         p06 = "evict in batches of 64 instead of 4096",
-        /// The other type only when nothing was scanned.
+        /// Takes the other type only when nothing was scanned.
         p06p = "fall back to the other type only when nothing was scanned",
         /// Aging does not end the loop.
         p07 = "do not abort the loop after aging",
@@ -109,11 +112,11 @@ switches! {
         p09 = "use the common routine for dirty and writeback folios",
         /// The flusher is woken per batch.
         p10 = "wake the flusher inside the loop, per batch",
-        /// Clean-up: no effect.
+        /// Cleans up: no effect.
         p11 = "protection never marks for reclaim (no effect after p09)",
-        /// Clean-up: no effect.
+        /// Cleans up: no effect.
         p12 = "remove file_taken (no effect after p10)",
-        /// Clean-up: no effect.
+        /// Cleans up: no effect.
         p13 = "remove unqueued_dirty (no effect after p10)",
         /// Cgroup reclaim is throttled like the classic LRU.
         p14 = "unify the dirty accounting: throttle cgroup reclaim",
@@ -122,7 +125,8 @@ switches! {
     }
 }
 
-/// Defects of a faulty backport of the series to a phone's kernel (spec §10.4, by its numbers).
+/// Selects defects of a faulty backport of the series to a phone's kernel (spec §10.4, by its
+/// numbers).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Misport {
     /// 4: three generations are aged at the first priority too.
@@ -144,66 +148,66 @@ impl Misport {
 /// Holds the switches of the batching series of 2023 (spec §11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bulk {
-    /// Sizes of generations are written once per lock hold.
+    /// Writes sizes of generations once per lock hold.
     pub counters: bool,
-    /// Folios on their way to the next generation move in runs, which keep their order.
+    /// Moves folios on their way to the next generation in runs, which keep their order.
     pub moves: bool,
-    /// Folios about to be moved by aging are loaded ahead.
+    /// Loads folios that aging is about to move ahead of time.
     pub prefetch: bool,
 }
 
 /// Holds the rules in force.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Which LRU algorithm runs.
+    /// Selects the LRU algorithm.
     pub lru: Algorithm,
-    /// Reference encoding.
+    /// Selects the encoding of references.
     pub refs_model: RefsModel,
-    /// When to age.
+    /// Selects the rule that decides when to age.
     pub aging_rule: AgingRule,
-    /// How large blocks come about, and which kernels' physical memory that needs.
+    /// Selects how large blocks come about, and which kernels' physical memory that needs.
     pub contig: Contig,
-    /// The 2026 series.
+    /// Holds the switches of the 2026 series.
     pub patches: Patches,
-    /// Rules of releases besides the series.
+    /// Holds the rules of releases besides the series.
     pub releases: Releases,
-    /// Mechanisms that all versions have.
+    /// Holds the mechanisms that all versions have.
     pub mechanisms: Mechanisms,
-    /// Tiers that folios are told apart by, 1 to 4.
+    /// Counts the tiers that distinguish folios, 1 to 4.
     pub tiers: u8,
-    /// Minimum scan of tiny lruvecs.
+    /// Sets the minimum scan of tiny lruvecs.
     pub floor: Floor,
-    /// How root reclaim chooses memcgs.
+    /// Selects how root reclaim chooses memcgs.
     pub memcg_walk: MemcgWalk,
-    /// Direct reclaimers share a walk of a subtree and stop at their goal; otherwise, as in 6.1,
-    /// each walks all of it.
+    /// Lets direct reclaimers share a walk of a subtree and stop at their goal; otherwise, as in
+    /// 6.1, each walks all of it.
     pub partial_walks: bool,
-    /// `memory.reclaim` asks for a quarter of what is left at a time; otherwise, as in 6.1, for
+    /// Lets `memory.reclaim` ask for a quarter of what is left at a time; otherwise, as in 6.1, for
     /// all of it.
     pub reclaim_in_quarters: bool,
-    /// Where aging learns of accesses.
+    /// Selects where aging learns of accesses.
     pub young_source: YoungSource,
-    /// The CPU sets accessed bits on PMDs.
+    /// Says that the CPU sets accessed bits on PMDs.
     pub nonleaf_young: bool,
-    /// Protection below `memory.min`/`low` is proportional rather than binary.
+    /// Makes protection below `memory.min`/`low` proportional rather than binary.
     pub proportional_protection: bool,
-    /// Rules up to 6.18: kswapd may write dirty file pages of a node flagged dirty.
+    /// Follows the rules up to 6.18: kswapd may write dirty file pages of a node flagged dirty.
     pub node_dirty_flag: bool,
-    /// Isolation and activation clear the tier bits as 6.12's stable releases do.
+    /// Clears the tier bits at isolation and activation as 6.12's stable releases do.
     pub stable_612: bool,
-    /// CONGESTED and NOPROGRESS are skipped on a mostly clean node.
+    /// Skips CONGESTED and NOPROGRESS on a mostly clean node.
     pub throttle_skips_clean_node: bool,
-    /// cgroup reclaim may throttle writers (cgroup v2 with cgroup writeback).
+    /// Lets cgroup reclaim throttle writers (cgroup v2 with cgroup writeback).
     pub sane_throttling: bool,
-    /// Defects of a faulty backport of the series.
+    /// Selects the defects of a faulty backport of the series.
     pub misport: Misport,
-    /// The batching series of 2023.
+    /// Holds the switches of the batching series of 2023.
     pub bulk: Bulk,
-    /// `min_ttl`: kswapd calls out of memory when every oldest generation is younger, ms.
+    /// Sets `min_ttl`, ms: kswapd reports out of memory when every oldest generation is younger.
     pub min_ttl_ms: u64,
-    /// NUMA nodes.
+    /// Counts the NUMA nodes.
     pub nr_nodes: u8,
-    /// Length of a timer tick, nanoseconds (250 Hz).
+    /// Sets the length of a timer tick, ns (250 Hz).
     pub tick_ns: u64,
 }
 
@@ -251,6 +255,12 @@ impl Config {
         matches!(self.lru, Algorithm::Fifo | Algorithm::Random)
     }
 
+    /// Tells whether each type has one list, without an active one.
+    #[inline]
+    pub fn keeps_one_list(&self) -> bool {
+        self.ignores_accesses() || self.lru == Algorithm::Custom
+    }
+
     /// Does root reclaim find its memcgs by the memcg LRU?
     #[inline]
     pub fn uses_memcg_lru(&self) -> bool {
@@ -268,7 +278,7 @@ impl Config {
         self.releases.swapin_drain && self.parks()
     }
 
-    /// Lowers a tier to the highest one that is told apart.
+    /// Lowers a tier to the highest one that is distinguished.
     #[inline]
     pub(crate) fn cap_tier(&self, tier: Tier) -> Tier {
         tier.min(Tier(self.tiers.max(1) - 1))
@@ -281,8 +291,10 @@ impl Config {
     }
 
     /// Do the folios of a removed group become its parent's?
+    ///
+    /// A custom policy keeps them: it knows its folios by their list.
     pub(crate) fn reparents(&self) -> bool {
-        self.releases.reparent
+        self.releases.reparent && self.lru != Algorithm::Custom
     }
 
     /// Tells whether the limit on a group's nodes of shadows ignores its pages.

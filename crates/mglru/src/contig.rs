@@ -18,41 +18,42 @@ const STALL_PRIORITY: u8 = DEF_PRIORITY / 3;
 /// Names the rules for large blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Contig {
-    /// Linux 2.6.32: lumpy reclaim, no compaction.
+    /// Follows Linux 2.6.32: lumpy reclaim, no compaction.
     L0,
-    /// Linux 3.2: compaction is built, isolation still takes whole blocks.
+    /// Follows Linux 3.2: compaction is built, isolation still takes whole blocks.
     L1,
-    /// 3.3-git: order-0 reclaim where compaction is built.
+    /// Follows 3.3-git: order-0 reclaim where compaction is built.
     L2,
-    /// Lumpy reclaim removed.
+    /// Follows the kernel without lumpy reclaim.
     L3,
-    /// Linux 6.12.
+    /// Follows Linux 6.12.
     K612,
 }
 
-/// How a batch is isolated and judged.
+/// Selects how a batch is isolated and judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Folios from the tail, each for itself.
+    /// Takes folios from the tail, each for itself.
     #[default]
     Single,
-    /// Whole blocks, whoever references them.
+    /// Takes whole blocks, referenced or not.
     Lumpy,
-    /// For compaction: whole blocks, as far as they lie on one list and are not referenced, or
-    /// single folios where blocks are no longer taken (L2); either is done again if it must wait.
+    /// Reclaims for compaction: takes whole blocks, as far as they lie on one list and are not
+    /// referenced, or single folios where blocks are no longer taken (L2); either is done again if
+    /// it must wait.
     Compaction,
 }
 
 /// Says how far the loop over one node has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// Pages scanned in this visit.
+    /// Counts pages scanned in this visit.
     pub scanned: u64,
-    /// Pages reclaimed in this visit.
+    /// Counts pages reclaimed in this visit.
     pub reclaimed: u64,
-    /// Pages reclaimed since the call began.
+    /// Counts pages reclaimed since the call began.
     pub total: u64,
-    /// Pages on the inactive lists that may be reclaimed.
+    /// Counts pages on the inactive lists that may be reclaimed.
     pub inactive: u64,
 }
 
@@ -72,8 +73,8 @@ impl Contig {
         self != Self::K612
     }
 
-    /// Do folios that are dirty or being written stay on the inactive list when reclaim meets
-    /// them, to be met again? Later kernels make them active until they are clean.
+    /// Says whether folios that are dirty or being written stay on the inactive list when reclaim
+    /// meets them, to be met again. Later kernels make them active until they are clean.
     pub fn meets_again(self) -> bool {
         self.is_lumpy_era()
     }
@@ -83,7 +84,7 @@ impl Contig {
         matches!(self, Self::L0 | Self::L1)
     }
 
-    /// How a batch begins.
+    /// Chooses how a batch begins.
     pub fn mode(self, order: u8, priority: u8) -> Mode {
         let serious = order > COSTLY_ORDER || order > 0 && priority < SERIOUS_PRIORITY;
         match self {
@@ -126,7 +127,7 @@ impl Contig {
         !fruitless && !room && !enough && tried.inactive > gap
     }
 
-    /// Can compaction go to work before anything is reclaimed for a costly order?
+    /// Says whether compaction can go to work before anything is reclaimed for a costly order.
     pub fn is_compaction_ready(self, order: u8, zone: &OrderView) -> bool {
         if !self.has_compaction() || order <= COSTLY_ORDER || zone.managed == 0 {
             return false;

@@ -9,8 +9,9 @@ mod parked;
 mod split;
 mod workingset;
 
-use crate::config::Config;
+use crate::config::{Algorithm, Config};
 use crate::folio::{Bit, FolioKind};
+use crate::host::ListChange;
 use crate::shadow::Place;
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
@@ -19,15 +20,15 @@ use crate::stats::Counter;
 use crate::tiers;
 use crate::types::{FolioId, LruType, MemcgId, Nanos, NodeId, Zone};
 
-/// How a new folio comes onto the lists.
+/// Names the way in which a new folio comes onto the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// Buffered read, readahead outside a fault, write.
+    /// Comes by buffered read, readahead outside a fault, or write.
     Plain,
-    /// A page-cache lookup that means to access it: referenced from the start.
+    /// Comes by a page-cache lookup that means to access it: referenced from the start.
     Referenced,
-    /// By a page fault, itself or as a companion brought in with it. `recency`: the mapping has
-    /// no SEQ/RAND advice and the file is not NOREUSE.
+    /// Comes by a page fault, itself or as a companion read with it. `recency`: the mapping has no
+    /// SEQ/RAND advice and the file is not NOREUSE.
     Fault {
         /// Accesses through the mapping say something about reuse.
         recency: bool,
@@ -37,15 +38,15 @@ pub enum Entry {
 /// Holds the sizes of one lruvec as vmstat reports them, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// `inactive_anon`
+    /// Counts the pages of `inactive_anon`.
     pub inactive_anon: u64,
-    /// `active_anon`
+    /// Counts the pages of `active_anon`.
     pub active_anon: u64,
-    /// `inactive_file`
+    /// Counts the pages of `inactive_file`.
     pub inactive_file: u64,
-    /// `active_file`
+    /// Counts the pages of `active_file`.
     pub active_file: u64,
-    /// `unevictable`
+    /// Counts the pages of `unevictable`.
     pub unevictable: u64,
 }
 
@@ -57,14 +58,14 @@ impl Lru {
         id
     }
 
-    /// The group was removed; its folios stay until they are evicted.
+    /// Removes a group; its folios stay until they are evicted.
     pub fn offline_memcg(&mut self, memcg: MemcgId) {
         self.drain_parked();
         self.memcgs[memcg].online = false;
         self.nodes.iter_mut().for_each(|node| node.memcg_lru.offline(memcg));
     }
 
-    /// Nothing is left of a removed group: it is never visited again.
+    /// Forgets a removed group of which nothing is left: reclaim never visits it again.
     ///
     /// # Panics
     /// If it was not removed, or still has folios: a bug of the host.
@@ -137,9 +138,9 @@ impl Lru {
         }
     }
 
-    /// A folio that was moved to another page goes to where a new look at it puts it.
+    /// Puts back a folio that was moved to another page, where a new look at it puts it.
     pub fn put_back_moved(&mut self, id: FolioId) {
-        self.remove(id);
+        self.unlist(id);
         self.putback(id);
     }
 
@@ -151,11 +152,20 @@ impl Lru {
         let (lruvec, n) = (folio.lruvec.index(), folio.pages());
         self.lruvecs[lruvec].nr_unevictable += n;
         self.folios.push_head(self.lruvecs[lruvec].unevictable, id);
+        self.note_change(id, ListChange::Removed);
     }
 
     /// Takes a folio off its list, for good (truncation, exit) or to be put back elsewhere.
     /// Nothing happens to a folio that is on no list.
     pub fn remove(&mut self, id: FolioId) {
+        if self.folios[id].flags.has(Bit::LRU) {
+            self.note_change(id, ListChange::Removed);
+        }
+        self.unlist(id);
+    }
+
+    /// Takes a folio off its list for a moment: another place of the list is next.
+    fn unlist(&mut self, id: FolioId) {
         let folio = self.folios[id];
         if !folio.flags.has(Bit::LRU) {
             self.unpark(id);
@@ -175,6 +185,7 @@ impl Lru {
     /// Gives a folio that is on no list back to the slab, whatever its dirty state.
     pub fn free_folio(&mut self, id: FolioId) {
         if self.folios[id].flags.has(Bit::ISOLATED) {
+            self.note_change(id, ListChange::Removed);
             self.release_isolated(id);
         }
         self.clean(id);
@@ -192,7 +203,9 @@ impl Lru {
         }
         if self.config.is_mglru() {
             tiers::count_access(&mut self.folios[id].flags, self.config.refs_model);
-        } else if !self.config.ignores_accesses() {
+        } else if self.config.lru == Algorithm::Custom && flags.has(Bit::LRU) {
+            self.note_change(id, ListChange::Accessed);
+        } else if !self.config.keeps_one_list() {
             self.classic_accessed(id);
         }
     }
@@ -206,7 +219,8 @@ impl Lru {
         }
     }
 
-    /// The folio is clean, or will be as soon as the writeback that starts now ends.
+    /// Clears the dirty bit: the folio is clean, or will be when the writeback that starts now
+    /// ends.
     pub fn clean(&mut self, id: FolioId) {
         if self.folios[id].flags.take(Bit::DIRTY) {
             self.account_dirty(id, false);
@@ -223,7 +237,7 @@ impl Lru {
         adjust(&mut self.nodes[node.index()].dirty, folio.pages(), more);
     }
 
-    /// The folio is being written.
+    /// Records that the folio is being written.
     pub fn start_writeback(&mut self, id: FolioId) {
         debug_assert!(!self.folios[id].flags.has(Bit::WRITEBACK));
         self.folios[id].flags.set(Bit::WRITEBACK);
@@ -237,8 +251,8 @@ impl Lru {
         adjust(&mut self.nodes[node.index()].writeback, folio.pages(), more);
     }
 
-    /// The write is complete. A folio that reclaim is waiting for goes to the tail of the oldest
-    /// list, unless somebody has it (spec §3.5).
+    /// Ends a write. A folio that reclaim is waiting for goes to the tail of the oldest list,
+    /// unless another holder has it (spec §3.5).
     pub fn end_writeback(&mut self, id: FolioId) {
         let folio = self.folios[id];
         debug_assert!(folio.flags.has(Bit::WRITEBACK));
@@ -258,7 +272,7 @@ impl Lru {
         if busy || flags.has(Bit::UNEVICTABLE) || !flags.has(Bit::LRU) {
             return;
         }
-        self.remove(id);
+        self.unlist(id);
         self.folios[id].flags.clear(Bit::ACTIVE);
         if self.config.is_mglru() {
             self.insert_generation(id, true);
@@ -296,9 +310,10 @@ impl Lru {
         if self.is_cold_already(id) {
             return;
         }
-        self.remove(id);
+        self.unlist(id);
         self.folios[id].flags.clear(Bit::ACTIVE);
         self.putback(id);
+        self.note_change(id, ListChange::Cold);
         let (lruvec, n) = (self.folios[id].lruvec, self.folios[id].pages());
         self.count(lruvec, Counter::Pgdeactivate, n);
     }
@@ -351,12 +366,12 @@ impl Lru {
         (self.nodes[node.index()].dirty, self.nodes[node.index()].writeback)
     }
 
-    /// Throttled tasks of the node that may go on now; asking clears it.
+    /// Returns the throttled tasks of the node that may go on now, and forgets them.
     pub fn take_wakes(&mut self, node: NodeId) -> Wakes {
         core::mem::take(&mut self.nodes[node.index()].wakes)
     }
 
-    /// A task that slept for writeback on this node goes on.
+    /// Records that a task that slept for writeback on this node goes on.
     pub fn throttle_ended(&mut self, node: NodeId) {
         let node = &mut self.nodes[node.index()];
         node.throttled = node.throttled.saturating_sub(1);

@@ -21,26 +21,26 @@ pub const NONE: FolioId = FolioId(u32::MAX);
 /// Names the kind of a new folio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FolioKind {
-    /// Page cache of a real file.
+    /// Holds page cache of a real file.
     File,
-    /// Private anonymous memory.
+    /// Holds private anonymous memory.
     Anon,
-    /// Shared memory: swap-backed, not anonymous.
+    /// Holds shared memory: swap-backed, not anonymous.
     Shmem,
 }
 
 /// Describes a folio: `2^order` contiguous pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Folio {
-    /// Flags and small fields.
+    /// Holds flags and small fields.
     pub flags: Flags,
-    /// Owner: memcg and node.
+    /// Names the folio's lruvec: its memcg and node.
     pub lruvec: LruvecId,
-    /// The host's key: what this folio holds. Opaque to the policy.
+    /// Holds the host's key of the folio's content, opaque to the policy.
     pub owner: [u32; 2],
-    /// Page-table entries that map it.
+    /// Counts page-table entries that map the folio.
     pub mapcount: u32,
-    /// A word of the host's own. Opaque to the policy.
+    /// Holds a word of the host, opaque to the policy.
     pub host: u32,
 }
 
@@ -80,7 +80,7 @@ pub struct Folios {
     links: Vec<Links>,
     free: FolioId,
     live: usize,
-    /// The accessed bits of a folio on no generation list are left to who holds it (K614).
+    /// The accessed bits of a folio on no generation list are left to its holder (K614).
     pub(crate) spares_unlisted: bool,
 }
 
@@ -160,7 +160,7 @@ impl Folios {
         self.live
     }
 
-    /// Slots of the slab, free and sentinel slots included.
+    /// Counts the slots of the slab, free and sentinel slots included.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }

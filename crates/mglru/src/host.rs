@@ -5,10 +5,14 @@
 //! Add a question only when an algorithm of the specification needs it.
 
 mod event;
+mod list_event;
+mod zone;
 
 use alloc::vec::Vec;
 
 pub use event::{Isolated, ListName, ShrunkActive, ShrunkInactive, TraceEvent};
+pub use list_event::{ListChange, ListEvent, ListId};
+pub use zone::{OrderView, ZoneView};
 
 use crate::folio::Folios;
 use crate::shadow::Shadow;
@@ -17,35 +21,18 @@ use crate::types::{FolioId, Gen, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId
 /// Holds what the host knows about a memory cgroup. Sizes are pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemcgView {
-    /// Pages charged, descendants included.
+    /// Counts pages charged, descendants included.
     pub usage: u64,
-    /// `memory.min`.
+    /// Holds `memory.min`, pages.
     pub min: u64,
-    /// `memory.low`.
+    /// Holds `memory.low`, pages.
     pub low: u64,
-    /// `memory.max`; `u64::MAX` is none.
+    /// Holds `memory.max`, pages; `u64::MAX` is none.
     pub max: u64,
-    /// `memory.swappiness`, 0 to 200.
+    /// Holds `memory.swappiness`, 0 to 200.
     pub swappiness: u8,
-    /// Swap pages this group may still take.
+    /// Counts swap pages that this group may still take.
     pub swap_left: u64,
-}
-
-/// Holds what the host knows about a zone. Sizes are pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ZoneView {
-    /// Pages of the zone; 0: the zone does not exist.
-    pub managed: u64,
-    /// Free pages.
-    pub free: u64,
-    /// Below this only reclaimers may allocate.
-    pub min: u64,
-    /// Below this kswapd wakes.
-    pub low: u64,
-    /// Above this kswapd sleeps.
-    pub high: u64,
-    /// Allocations that could use a higher zone leave this much here besides the watermark.
-    pub reserve: u64,
 }
 
 /// Gives a position in an address space, in bytes. Positions only have an order.
@@ -55,52 +42,53 @@ pub struct Va(pub u64);
 /// Names the memory that backs a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// Private anonymous memory.
+    /// Maps private anonymous memory.
     Anon,
-    /// Shared swap-backed memory.
+    /// Maps shared swap-backed memory.
     Shmem,
-    /// A real file.
+    /// Maps a real file.
     File,
 }
 
 /// Describes one page table (the entries under one PMD) of one mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmdView {
-    /// Where it starts; names the table to [`Host::harvest_pmd`].
+    /// Holds the address where the table starts; names it to [`Host::harvest_pmd`].
     pub at: Va,
-    /// Where the next table may start.
+    /// Holds the address where the next table may start.
     pub next: Va,
-    /// Where the mapping ends.
+    /// Holds the address where the mapping ends.
     pub mapping_end: Va,
-    /// The mapped folio.
+    /// Names the kind of memory behind the mapping.
     pub backing: Backing,
-    /// Accesses through this mapping say something about reuse (no SEQ/RAND advice, no NOREUSE).
+    /// Says that accesses through this mapping predict reuse (no SEQ/RAND advice, no NOREUSE).
     pub recency: bool,
-    /// Never walked: mlocked, hugetlb, inaccessible, special.
+    /// Excludes the mapping from walks: mlocked, hugetlb, inaccessible, special.
     pub special: bool,
-    /// The PMD's own accessed bit.
+    /// Holds the accessed bit of the PMD itself.
     pub young: bool,
 }
 
 /// Describes a young entry found in a page table; its accessed bit is now clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct YoungPte {
-    /// The folio it maps.
+    /// Names the folio that the entry maps.
     pub folio: FolioId,
-    /// The entry was dirty.
+    /// Says that the entry was dirty.
     pub dirty: bool,
 }
 
 /// Receives the entries of one page table. The core clears the buffer before each call.
 #[derive(Clone, Debug, Default)]
 pub struct Harvest {
-    /// Present entries looked at.
+    /// Counts the present entries that were read.
     pub entries: u32,
-    /// The table could not be locked; nothing was harvested.
+    /// Says that the table could not be locked; nothing was harvested.
     pub contended: bool,
-    /// Young entries of the lruvec asked for; neighbours that map one folio are one entry.
+    /// Lists young entries of the lruvec asked for; neighbours that map one folio are one entry.
     pub young: Vec<YoungPte>,
-    /// Young entries beyond those in `young`: the others of each run that maps one large folio.
+    /// Counts young entries beyond those in `young`: the others of each run that maps one large
+    /// folio.
     pub repeats: u32,
 }
 
@@ -121,25 +109,25 @@ impl Harvest {
 /// Describes a page table met while looking around a young entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// Address space.
+    /// Names the address space.
     pub mm: MmId,
-    /// Which table.
+    /// Names the table.
     pub at: Va,
-    /// Present entries in the window.
+    /// Counts present entries in the window.
     pub entries: u32,
-    /// Young entries in the window, the starting one included.
+    /// Counts young entries in the window, the starting one included.
     pub young: u32,
 }
 
-/// Which entries around a young one are looked at with it (spec §4.4).
+/// Selects the entries around a young one that are read with it (spec §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How many, centred on the young one; 1: it alone.
+    /// Counts the entries, centred on the young one; 1: it alone.
     pub entries: u32,
     /// Anonymous neighbours are left alone, their accessed bits kept.
     pub file_only: bool,
-    /// Where young neighbours go: a host to which clearing accessed bits is dear may leave alone
-    /// those that are there already.
+    /// Names the generation to which young neighbours go: a host to which clearing accessed bits is
+    /// expensive may leave alone those that are there already.
     pub youngest: Option<Gen>,
 }
 
@@ -147,7 +135,7 @@ impl Window {
     /// Looks at no neighbours.
     pub const ONE: Self = Self { entries: 1, file_only: false, youngest: None };
 
-    /// Whether a young entry that maps a folio of `lru_type` is to be harvested.
+    /// Says whether a young entry that maps a folio of `lru_type` is to be harvested.
     #[must_use]
     pub fn includes(self, lru_type: LruType) -> bool {
         !self.file_only || lru_type == LruType::File
@@ -157,17 +145,17 @@ impl Window {
 /// Receives the reverse map of one folio. The core keeps and clears it like [`Harvest`].
 #[derive(Clone, Debug, Default)]
 pub struct RmapHarvest {
-    /// Mappings found young; the accessed bits of their entries are now clear.
+    /// Counts mappings found young; the accessed bits of their entries are now clear.
     pub referenced: u32,
-    /// Some mapping is mlocked.
+    /// Says that some mapping is mlocked.
     pub locked: bool,
-    /// Some mapping is executable.
+    /// Says that some mapping is executable.
     pub exec: bool,
-    /// A lock was contended or the owner is exiting: nothing can be concluded.
+    /// Says that a lock was contended or the owner is exiting: nothing can be concluded.
     pub contended: bool,
-    /// Page tables around young entries, for the Bloom filter.
+    /// Lists page tables around young entries, for the Bloom filter.
     pub around: Vec<Around>,
-    /// Neighbours found young.
+    /// Lists neighbours found young.
     pub neighbours: Vec<YoungPte>,
 }
 
@@ -185,107 +173,69 @@ impl RmapHarvest {
 /// Says how the eviction of a folio ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Not tried yet.
+    /// Awaits the host's attempt.
     Pending,
-    /// Unmapped, clean (or its write is complete), held by nobody: ready to be freed.
+    /// Says that the folio is unmapped, clean (or its write is complete) and unreferenced: ready to
+    /// be freed.
     Ready {
         /// A write had to be made for it.
         wrote: bool,
     },
-    /// Anonymous and no swap slot to be had.
+    /// Says that the folio is anonymous and no swap slot is to be had.
     NoSwapSlot,
-    /// Still mapped after unmapping.
+    /// Says that the folio is still mapped after unmapping.
     StillMapped,
-    /// Somebody holds a reference.
+    /// Says that another holder has a reference.
     Pinned,
-    /// Being written now; it becomes clean later.
+    /// Says that the folio is being written now and becomes clean later.
     WriteQueued,
-    /// A dirty file folio that reclaim may not write.
+    /// Names a dirty file folio that reclaim may not write.
     Dirty,
-    /// Its data cannot be written now, or it was dirtied again.
+    /// Says that the folio's data cannot be written now, or was dirtied again.
     Busy,
 }
 
 /// Describes the eviction of one folio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// Which folio.
+    /// Names the folio.
     pub folio: FolioId,
-    /// It may be written if it is dirty.
+    /// Allows the host to write the folio if it is dirty.
     pub may_write: bool,
-    /// How the host carried it out.
+    /// Holds the result of the host's attempt.
     pub outcome: Outcome,
 }
 
 /// Describes the demotion of one folio to slower memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demotion {
-    /// Which folio.
+    /// Names the folio.
     pub folio: FolioId,
-    /// The zone it is in now. `None`: it could not be moved and is where it was.
+    /// Names the zone that the folio is in now. `None`: it could not be moved and is where it was.
     pub moved: Option<Zone>,
 }
 
 /// Counts the yield of shrinking the slab caches of one (memcg, node). Pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlabWork {
-    /// Objects looked at.
+    /// Counts objects looked at.
     pub scanned: u64,
-    /// Pages freed.
+    /// Counts pages freed.
     pub freed: u64,
-}
-
-/// A zone as a request of some order sees it. Sizes are pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OrderView {
-    /// Pages of the zone; 0: the zone does not exist.
-    pub managed: u64,
-    /// Free pages.
-    pub free: u64,
-    /// The low watermark.
-    pub low: u64,
-    /// The high watermark.
-    pub high: u64,
-    /// A block could be taken and leave the minimum.
-    pub above_min: bool,
-    /// A block could be taken and leave the low watermark.
-    pub above_low: bool,
-    /// A block could be taken and leave the high watermark.
-    pub above_high: bool,
-    /// Compaction would not be skipped for lack of memory, or is not needed.
-    pub compaction_fits: bool,
-    /// Compaction of the zone failed and is skipped for a while.
-    pub deferred: bool,
-}
-
-impl OrderView {
-    /// A zone where only the number of free pages is known.
-    pub fn of_pages(zone: &ZoneView) -> Self {
-        Self {
-            managed: zone.managed,
-            free: zone.free,
-            low: zone.low,
-            high: zone.high,
-            above_min: zone.free >= zone.min + zone.reserve,
-            above_low: zone.free >= zone.low + zone.reserve,
-            above_high: zone.free >= zone.high + zone.reserve,
-            ..Self::default()
-        }
-    }
 }
 
 /// Names the content of one frame of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbour {
-    /// Nothing.
+    /// Holds nothing.
     Free,
-    /// This folio.
+    /// Holds this folio.
     Folio(FolioId),
-    /// Something that reclaim cannot take.
+    /// Holds something that reclaim cannot take.
     Other,
 }
 
-/// Everything reclaim may ask of the machine beneath it.
+/// Answers everything that reclaim may ask of the machine beneath it.
 ///
 /// All calls take `&mut self`, so that a tape can log or answer any of them.
 pub trait Host {
@@ -388,6 +338,21 @@ pub trait Host {
 
     /// Shrinks the slab caches of one group on one node at `priority`.
     fn shrink_slab(&mut self, memcg: MemcgId, node: NodeId, priority: u8) -> SlabWork;
+
+    /// Has a policy of the host name folios of a list to evict, about `pages` pages of them, after
+    /// it has heard what changed on all lists since it was asked last. Called under
+    /// [`Algorithm::Custom`](crate::config::Algorithm::Custom) alone. Names that are not on the
+    /// list do not count; without any that is, the list's tail goes.
+    fn victims(
+        &mut self,
+        list: ListId,
+        pages: u64,
+        events: &mut Vec<ListEvent>,
+        folios: &Folios,
+        out: &mut Vec<FolioId>,
+    ) {
+        let _ = (list, pages, events, folios, out);
+    }
 
     /// Reclaim tells what it has just done. Decides nothing.
     #[inline]

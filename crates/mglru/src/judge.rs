@@ -10,51 +10,51 @@ use crate::types::LruType;
 /// Holds the facts by which a folio is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Somebody works on it.
+    /// Says that another caller works on the folio.
     pub locked: bool,
-    /// It cannot be evicted.
+    /// Says that the folio cannot be evicted.
     pub unevictable: bool,
-    /// Page tables map it.
+    /// Says that page tables map the folio.
     pub mapped: bool,
-    /// It was marked referenced.
+    /// Says that the folio was marked referenced.
     pub referenced: bool,
-    /// It was marked workingset.
+    /// Says that the folio was marked workingset.
     pub workingset: bool,
-    /// It waits for its writeback to be reclaimed.
+    /// Says that the folio waits for its writeback to be reclaimed.
     pub reclaim: bool,
-    /// Newer than its backing store.
+    /// Says that the folio is newer than its backing store.
     pub dirty: bool,
-    /// Being written.
+    /// Says that the folio is being written.
     pub writeback: bool,
-    /// Anon or file.
+    /// Names the type: anon or file.
     pub lru_type: LruType,
-    /// The answer of its page tables, once asked.
+    /// Holds the answer of the folio's page tables, once asked.
     pub references: Option<References>,
 }
 
 /// Holds the answer of the page tables about a folio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// Young entries.
+    /// Counts young entries.
     pub young: u32,
-    /// Mapped executable.
+    /// Says that the folio is mapped executable.
     pub exec: bool,
-    /// Mapped mlocked.
+    /// Says that the folio is mapped mlocked.
     pub locked: bool,
-    /// Nothing can be concluded.
+    /// Says that nothing can be concluded.
     pub contended: bool,
 }
 
 /// Holds the rules and permissions of this reclaim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bench {
-    /// Mapped folios may be unmapped.
+    /// Allows mapped folios to be unmapped.
     pub may_unmap: bool,
-    /// The reclaimer may enter the file system.
+    /// Allows the reclaimer to enter the file system.
     pub may_enter_fs: bool,
-    /// It is kswapd.
+    /// Says that the reclaimer is kswapd.
     pub kswapd: bool,
-    /// The node met only writeback.
+    /// Says that the node met only writeback.
     pub node_writeback: bool,
     /// Dirtiers are throttled, so reclaim need not wait for them.
     pub sane: bool,
@@ -62,42 +62,43 @@ pub struct Bench {
     pub ignore_references: bool,
     /// References follow the two-touch rule (MGLRU, K614).
     pub two_touch: bool,
-    /// Each touch after the first is one rung of the ladder of accesses (7.2).
+    /// Makes each touch after the first one rung of the ladder of accesses (7.2).
     pub ladder: bool,
-    /// The first touch of a program's page proves its reuse (7.3).
+    /// Lets the first touch of a program's page prove its reuse (7.3).
     pub exec_first_touch: bool,
-    /// Promotion may race with isolation (MGLRU, K612).
+    /// Lets promotion race with isolation (MGLRU, K612).
     pub racing_promotion: bool,
-    /// There is slower memory for what this reclaim takes away.
+    /// Says that slower memory exists for what this reclaim takes away.
     pub may_demote: bool,
 }
 
 /// Names the fate of the folio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Ask its page tables, then judge again.
+    /// Asks the folio's page tables, then judges again.
     Look,
-    /// Put it back where it belongs.
+    /// Puts the folio back where it belongs.
     Keep,
-    /// First touch seen: marked referenced and put back.
+    /// Marks the folio referenced after its first touch and puts it back.
     KeepReferenced,
-    /// Make it active or young.
+    /// Makes the folio active or young.
     Activate,
-    /// Second touch seen: it belongs to the workingset, make it young.
+    /// Makes the folio young after its second touch: it belongs to the workingset.
     ActivateWorkingset,
-    /// Touched again: it climbs the ladder of accesses (7.2), make it young.
+    /// Makes the folio young after another touch: it climbs the ladder of accesses (7.2).
     ActivateClimbed,
-    /// Referenced again (K612, classic): marked referenced and made active.
+    /// Marks the folio referenced and makes it active: it was referenced again (K612, classic).
     ActivateReferenced,
-    /// Still being written although reclaim waits for it: activate, and kswapd should slow down.
+    /// Activates a folio still being written although reclaim waits for it; kswapd should slow
+    /// down.
     Immediate,
-    /// Being written: mark it for reclaim, activate.
+    /// Marks a folio being written for reclaim and activates it.
     MarkWriteback,
-    /// Wait until it is written, then judge again (cgroup v1).
+    /// Waits until the folio is written, then judges it again (cgroup v1).
     Wait,
-    /// Move it to slower memory.
+    /// Moves the folio to slower memory.
     Demote,
-    /// Evict it. `clean_only`: not if that needs a write.
+    /// Evicts the folio. `clean_only`: not if that needs a write.
     Evict {
         /// Was referenced: evict only if clean.
         clean_only: bool,

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 use crate::config::Config;
 use crate::folio::{Flags, Folios};
+use crate::host::ListEvent;
 use crate::shadow::Place;
 use crate::state::address_spaces::Mms;
 use crate::state::lruvec::{ClassicList, Lruvec};
@@ -39,6 +40,8 @@ pub struct Lru {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) parked: Parked,
+    /// Changes of lists that a host's own policy has not heard of.
+    pub(crate) list_events: Vec<ListEvent>,
 }
 
 impl Lru {
@@ -57,6 +60,7 @@ impl Lru {
             counters: Counters::default(),
             scratch: Scratch::default(),
             parked: Parked::default(),
+            list_events: Vec::new(),
         };
         lru.add_lruvecs(MemcgId::ROOT, now);
         lru
@@ -72,7 +76,8 @@ impl Lru {
         &self.folios
     }
 
-    /// All folios, for the fields that are the host's: mapcount, host word, locks and pins.
+    /// Returns all folios, for the fields that belong to the host: mapcount, host word, locks and
+    /// pins.
     pub fn folios_mut(&mut self) -> &mut Folios {
         &mut self.folios
     }
@@ -116,7 +121,7 @@ impl Lru {
         self.counters[counter] += n;
     }
 
-    /// Returns the tier of a folio with these flags, as far as tiers are told apart.
+    /// Returns the tier of a folio with these flags, as far as tiers are distinguished.
     #[inline]
     pub(crate) fn tier(&self, flags: Flags) -> Tier {
         self.config.cap_tier(tiers::tier(flags, self.config.refs_model))

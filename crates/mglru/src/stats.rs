@@ -31,105 +31,108 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Scanned by kswapd: classic every page looked at on the inactive list, MGLRU isolated pages.
+    /// Counts pages scanned by kswapd: classic every page met on the inactive list, MGLRU isolated
+    /// pages.
     PgscanKswapd = "pgscan_kswapd",
-    /// Scanned by allocating tasks.
+    /// Counts pages scanned by allocating tasks.
     PgscanDirect = "pgscan_direct",
-    /// Scanned for `memory.reclaim`.
+    /// Counts pages scanned for `memory.reclaim`.
     PgscanProactive = "pgscan_proactive",
-    /// Scanned, anon.
+    /// Counts anon pages scanned.
     PgscanAnon = "pgscan_anon",
-    /// Scanned, file.
+    /// Counts file pages scanned.
     PgscanFile = "pgscan_file",
-    /// Freed by kswapd.
+    /// Counts pages freed by kswapd.
     PgstealKswapd = "pgsteal_kswapd",
-    /// Freed by allocating tasks.
+    /// Counts pages freed by allocating tasks.
     PgstealDirect = "pgsteal_direct",
-    /// Freed for `memory.reclaim`.
+    /// Counts pages freed for `memory.reclaim`.
     PgstealProactive = "pgsteal_proactive",
-    /// Freed, anon.
+    /// Counts anon pages freed.
     PgstealAnon = "pgsteal_anon",
-    /// Freed, file.
+    /// Counts file pages freed.
     PgstealFile = "pgsteal_file",
-    /// Moved to slower memory by kswapd.
+    /// Counts pages that kswapd moved to slower memory.
     PgdemoteKswapd = "pgdemote_kswapd",
-    /// Moved to slower memory by allocating tasks.
+    /// Counts pages that allocating tasks moved to slower memory.
     PgdemoteDirect = "pgdemote_direct",
-    /// Moved to slower memory for `memory.reclaim`.
+    /// Counts pages moved to slower memory for `memory.reclaim`.
     PgdemoteProactive = "pgdemote_proactive",
-    /// Met at isolation but put back on its list.
+    /// Counts pages that isolation met and put back on their list.
     PgscanSkip = "pgscan_skip",
-    /// Classic: active pages scanned; MGLRU: pages sorted.
+    /// Counts active pages scanned (classic), or pages sorted (MGLRU).
     Pgrefill = "pgrefill",
-    /// Activated.
+    /// Counts pages activated.
     Pgactivate = "pgactivate",
-    /// Active to inactive (classic), or explicitly (MGLRU).
+    /// Counts pages moved from active to inactive (classic), or explicitly (MGLRU).
     Pgdeactivate = "pgdeactivate",
-    /// To the tail after writeback.
+    /// Counts pages moved to the tail after writeback.
     Pgrotated = "pgrotated",
-    /// Lazily freed pages reclaimed.
+    /// Counts lazily freed pages reclaimed.
     Pglazyfreed = "pglazyfreed",
-    /// Unevictable pages met and set aside.
+    /// Counts unevictable pages met and set aside.
     UnevictablePgsCulled = "unevictable_pgs_culled",
-    /// Refaults, anon.
+    /// Counts refaults of anon pages.
     WorkingsetRefaultAnon = "workingset_refault_anon",
-    /// Refaults, file.
+    /// Counts refaults of file pages.
     WorkingsetRefaultFile = "workingset_refault_file",
-    /// Refaults activated, anon.
+    /// Counts refaulted anon pages that were activated.
     WorkingsetActivateAnon = "workingset_activate_anon",
-    /// Refaults activated, file.
+    /// Counts refaulted file pages that were activated.
     WorkingsetActivateFile = "workingset_activate_file",
-    /// Refaults restored to the workingset, anon.
+    /// Counts refaulted anon pages restored to the workingset.
     WorkingsetRestoreAnon = "workingset_restore_anon",
-    /// Refaults restored to the workingset, file.
+    /// Counts refaulted file pages restored to the workingset.
     WorkingsetRestoreFile = "workingset_restore_file",
-    /// Pages reclaim itself wrote.
+    /// Counts pages that reclaim itself wrote.
     NrVmscanWrite = "nr_vmscan_write",
-    /// Dirty or written pages marked to be reclaimed as soon as they are clean.
+    /// Counts dirty or written pages marked to be reclaimed as soon as they are clean.
     NrVmscanImmediateReclaim = "nr_vmscan_immediate_reclaim",
-    /// Slab objects looked at.
+    /// Counts slab objects scanned.
     SlabsScanned = "slabs_scanned",
-    /// Direct reclaim calls.
+    /// Counts direct reclaim calls.
     Allocstall = "allocstall",
-    /// kswapd runs.
+    /// Counts runs of kswapd.
     Pageoutrun = "pageoutrun",
-    /// Times reclaim woke the flusher.
+    /// Counts the times that reclaim woke the flusher.
     FlusherWakeups = "flusher_wakeups",
-    /// kswapd went on at once because memory was very short (lumpy era).
+    /// Counts the times that kswapd went on at once because memory was very short (lumpy era).
     KswapdSkipCongestionWait = "kswapd_skip_congestion_wait",
-    /// Throttled for writeback.
+    /// Counts throttles for writeback.
     ThrottleWriteback = "throttle_writeback",
-    /// Throttled for too many isolated pages.
+    /// Counts throttles for too many isolated pages.
     ThrottleIsolated = "throttle_isolated",
-    /// Throttled for lack of progress.
+    /// Counts throttles for lack of progress.
     ThrottleNoprogress = "throttle_noprogress",
-    /// Throttled for congestion.
+    /// Counts throttles for congestion.
     ThrottleCongested = "throttle_congested",
-    /// New generations.
+    /// Counts new generations.
     AgingPasses = "aging_passes",
-    /// Reclaim calls that freed nothing.
+    /// Counts reclaim calls that freed nothing.
     ZeroProgressReclaims = "zero_progress_reclaims",
-    /// Reclaim calls.
+    /// Counts reclaim calls.
     ReclaimCalls = "reclaim_calls",
-    /// Passes of these calls and of `memory.reclaim` over the nodes, each at a priority.
+    /// Counts passes of these calls and of `memory.reclaim` over the nodes, each at a priority.
     ReclaimPasses = "reclaim_passes",
-    /// Dirty file pages met at isolation or at sort.
+    /// Counts dirty file pages met at isolation or at sort.
     DirtyScanned = "dirty_scanned",
-    /// Page-table entries looked at by aging.
+    /// Counts page-table entries that aging read.
     WalkPtes = "walk_ptes",
-    /// Young page-table entries found by aging.
+    /// Counts young page-table entries that aging found.
     WalkYoung = "walk_young",
-    /// Folios promoted by page-table walks and look-around.
+    /// Counts folios promoted by page-table walks and look-around.
     Promoted = "promoted",
-    /// Pages protected by their tier.
+    /// Counts pages protected by their tier.
     Protected = "protected",
-    /// Folios moved on from an oldest generation to the next.
+    /// Counts folios moved on from an oldest generation to the next.
     PassedOn = "passed_on",
-    /// List operations that took.
+    /// Counts list operations of those moves.
     PassedOnSplices = "passed_on_splices",
-    /// Batches begun when the loop's budget was used up already: none by I10 (since patch 4).
+    /// Counts batches begun when the loop's budget was used up already: none by I10 (since patch
+    /// 4).
     BudgetOverruns = "budget_overruns",
-    /// Three generations aged at the first priority: never, by spec §4.1 (since patch 4).
+    /// Counts agings of three generations at the first priority: none, by spec §4.1 (since patch
+    /// 4).
     EarlyAgings = "early_agings",
 }
 

@@ -4,27 +4,28 @@
 /// Counts virtual (or real) time in nanoseconds.
 pub type Nanos = u64;
 
-/// Generations a type keeps at least; two are the second-chance pair (spec §2.4).
+/// Counts the generations that a type keeps at least; two are the second-chance pair (spec §2.4).
 pub const MIN_NR_GENS: u64 = 2;
-/// Generations a type keeps at most.
+/// Counts the generations that a type keeps at most.
 pub const MAX_NR_GENS: usize = 4;
-/// Subdivisions of a generation by accesses through file descriptors.
+/// Counts the subdivisions of a generation by accesses through file descriptors.
 pub const MAX_NR_TIERS: usize = 4;
-/// Zones of a node; an allocation names its highest usable zone.
+/// Counts the zones of a node; an allocation names its highest usable zone.
 pub const MAX_NR_ZONES: usize = 4;
-/// Anonymous and file.
+/// Counts the types: anonymous and file.
 pub const ANON_AND_FILE: usize = 2;
 /// Sets the isolation target, look-around width and confidence floor of the refault controller.
 pub const MIN_LRU_BATCH: u64 = 64;
 /// Bounds the folios moved or promoted in one lock hold of aging; the scan cap before patch 6.
 pub const MAX_LRU_BATCH: u64 = 4096;
-/// The unit in which reclaim is asked for.
+/// Sets the unit in which reclaim is asked for, pages.
 pub const SWAP_CLUSTER_MAX: u64 = 32;
 /// Sets the first priority: a pass scans about `size >> priority`.
 pub const DEF_PRIORITY: u8 = 12;
-/// Fruitless retries before out-of-memory, and before kswapd gives a node up.
+/// Bounds the fruitless retries before out-of-memory, and before kswapd gives a node up.
 pub const MAX_RECLAIM_RETRIES: u32 = 16;
-/// Swappiness that asks for anonymous memory alone (`memory.reclaim` with `swappiness=max`).
+/// Names the swappiness that asks for anonymous memory alone (`memory.reclaim` with
+/// `swappiness=max`).
 pub const SWAPPINESS_ANON_ONLY: u8 = 201;
 
 macro_rules! index_type {
@@ -44,35 +45,35 @@ macro_rules! index_type {
 }
 
 index_type!(
-    /// A folio's place in the slab.
+    /// Names a folio by its place in the slab.
     FolioId(u32)
 );
 index_type!(
-    /// A memory cgroup; 0 is the root.
+    /// Names a memory cgroup; 0 is the root.
     MemcgId(u32)
 );
 index_type!(
-    /// A NUMA node.
+    /// Names a NUMA node.
     NodeId(u8)
 );
 index_type!(
-    /// A zone of a node, 0 to [`MAX_NR_ZONES`]` - 1`.
+    /// Names a zone of a node, 0 to [`MAX_NR_ZONES`]` - 1`.
     Zone(u8)
 );
 index_type!(
-    /// The LRU state of one (memcg, node) pair.
+    /// Names the LRU state of one (memcg, node) pair.
     LruvecId(u32)
 );
 index_type!(
-    /// An address space.
+    /// Names an address space.
     MmId(u32)
 );
 index_type!(
-    /// A generation's slot: `seq % MAX_NR_GENS`.
+    /// Names the slot of a generation: `seq % MAX_NR_GENS`.
     Gen(u8)
 );
 index_type!(
-    /// A tier, 0 to [`MAX_NR_TIERS`]` - 1`.
+    /// Names a tier, 0 to [`MAX_NR_TIERS`]` - 1`.
     Tier(u8)
 );
 
@@ -102,9 +103,9 @@ impl Seq {
 /// Names the two kinds of evictable memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LruType {
-    /// Swap-backed: anonymous memory, shmem.
+    /// Holds swap-backed pages: anonymous memory, shmem.
     Anon,
-    /// Page cache of real files, and lazily freed anonymous folios.
+    /// Holds page cache of real files, and lazily freed anonymous folios.
     File,
 }
 
@@ -131,15 +132,15 @@ impl LruType {
 /// Names the caller of reclaim, which decides the counters, the throttles and what may be skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reclaimer {
-    /// The node's background thread.
+    /// Reclaims as the background thread of the node.
     Kswapd,
-    /// A task that allocates, for the machine or at its group's limit.
+    /// Reclaims as a task that allocates, for the machine or at its group's limit.
     Direct,
-    /// `memory.reclaim`.
+    /// Reclaims for `memory.reclaim`.
     Proactive,
 }
 
-/// A share of the machine's memory is `n` pages; a folio of order `o` has `2^o` of them.
+/// Counts the pages of a folio: order `o` has `2^o` of them.
 #[inline]
 pub fn order_pages(order: u8) -> u64 {
     1 << order

@@ -9,6 +9,7 @@ polars. Python's lock is released while Rust works, and Ctrl-C ends it. What mgl
 from __future__ import annotations
 
 from ._mglru import Error, __version__
+from .machine import MachinePolicy
 from .plans import ablate, compare, run, sweep, validate
 from .results import (
     Ablation,
@@ -32,6 +33,7 @@ __all__ = [
     "Error",
     "Finding",
     "Latency",
+    "MachinePolicy",
     "Policy",
     "Record",
     "Replayed",

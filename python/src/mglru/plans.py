@@ -7,6 +7,7 @@ import os
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _mglru
+from .machine import Variants, named
 from .results import Ablation, Comparison, Report, Rows, Validation
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -17,7 +18,7 @@ Names = Union[str, Sequence[str]]
 def run(
     plan: PathLike,
     *,
-    variants: Optional[Names] = None,
+    variants: Optional[Variants] = None,
     base: Optional[str] = None,
     seeds: Optional[int] = None,
     scale: Optional[Scale] = None,
@@ -30,7 +31,8 @@ def run(
 
     Args:
         plan: name of a plan, a TOML file, or the text of one (more than one line).
-        variants: run these only; `NAME+SWITCH` puts switches on a named one.
+        variants: run these only; `NAME+SWITCH` puts switches on a named one. A class is a policy of
+            one's own (`MachinePolicy`), in records `NAME@HASH` by its source; model only.
         base: variant that all others are compared with.
         seeds: number of seeds.
         scale: scale of machine and workload, above 0 and at most 1: 0.25 or "1/64".
@@ -39,7 +41,8 @@ def run(
         jobs: runs at a time; one per processor unless given.
         out: folder of records, which a later call goes on with; none is kept unless given.
     """
-    return Report.of(json.loads(_mglru.run(_asked(**locals()))))
+    given = dict(locals(), variants=named(variants))
+    return Report.of(json.loads(_mglru.run(_asked(**given))))
 
 
 def sweep(
@@ -149,7 +152,7 @@ def _names(names: Optional[Names]) -> list[str]:
 
 
 def _asked(**given: Any) -> str:
-    """A request as the extension reads it."""
+    """Writes a request as the extension reads it."""
     asked = {name: value for name, value in given.items() if value is not None}
     asked["plan"] = os.fspath(asked["plan"])
     for name in ("variants", "modes", "versions"):

@@ -18,25 +18,25 @@ T = TypeVar("T")
 
 
 class Rows(tuple[T, ...]):
-    """A tuple of results, a row each."""
+    """Holds results, a row each."""
 
     __slots__ = ()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame."""
+        """Returns the rows as a pandas frame."""
         import pandas
 
         return pandas.DataFrame(_columns(self))
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars frame."""
+        """Returns the rows as a polars frame."""
         import polars
 
         return polars.DataFrame(_columns(self), strict=False)
 
 
 def _columns(rows: tuple[Any, ...]) -> dict[str, list[Any]]:
-    """The figures of all rows by name; None where a row has none of it."""
+    """Collects the figures of all rows by name; None where a row has none of it."""
     flat = [_flat(row) for row in rows]
     names = {name: None for row in flat for name in row}
     return {name: [row.get(name) for row in flat] for name in names}
@@ -57,7 +57,7 @@ def _is_scalar(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of application operations, microseconds."""
+    """Holds latency of application operations, microseconds."""
 
     mean: float
     p50: float
@@ -69,44 +69,44 @@ class Latency:
 
 @dataclass(frozen=True)
 class Record:
-    """One run: a variant with a seed at a point of a sweep."""
+    """Describes one run: a variant with a seed at a point of a sweep."""
 
     plan: str
-    """Name of the plan."""
+    """Names the plan."""
     plan_hash: str
-    """Hash of all that can change a record."""
+    """Hashes all that can change a record."""
     mglru: str
-    """Version of the program."""
+    """Names the program's version."""
     backend: str
-    """Backend."""
+    """Names the backend."""
     variant: str
-    """Variant of the policy."""
+    """Names the policy's variant."""
     seed: int
-    """Seed of the workload; runs of one seed are pairs."""
+    """Holds the workload's seed; runs of one seed are pairs."""
     scale: float
-    """Scale of machine and workload; 1 is the published size."""
+    """Scales machine and workload; 1 is the published size."""
     point: str
-    """Point of the sweep (`workload.theta=0.9`); empty without one."""
+    """Names the point of the sweep (`workload.theta=0.9`); empty without one."""
     ops: int
-    """Application operations."""
+    """Counts application operations."""
     ops_per_s: float
-    """Operations per second of the machine's time."""
+    """Counts operations per second of the machine's time."""
     virtual_s: float
-    """Duration in the machine's time, seconds."""
+    """Gives the duration in the machine's time, seconds."""
     latency_us: Optional[Latency]
-    """Latency of an operation, microseconds; None where a workload has no operations."""
+    """Holds the latency of an operation, microseconds; None where a workload has no operations."""
     counters: Mapping[str, int]
-    """Kernel counters: pages, but `pgpgin` and `pgpgout`, which are KiB."""
+    """Holds kernel counters: pages, but `pgpgin` and `pgpgout`, which are KiB."""
     groups: Mapping[str, Mapping[str, int]]
-    """`memory.stat` of each group, in the kernel's units."""
+    """Holds `memory.stat` of each group, in the kernel's units."""
     switches: Mapping[str, Any]
-    """Switches of the policy in force."""
+    """Lists the policy's switches in force."""
     custom: Mapping[str, Any]
-    """The workload's own figures."""
+    """Holds the workload's own figures."""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Record:
-        """A line of `records.jsonl`, parsed."""
+        """Reads a parsed line of `records.jsonl`."""
         metrics = json["metrics"]
         latency = metrics.get("latency_us")
         return cls(
@@ -129,7 +129,7 @@ class Record:
         )
 
     def figures(self) -> dict[str, Any]:
-        """All figures by the names that `--metric` takes, one level deep; axes of a sweep too."""
+        """Returns all figures by the names that `--metric` takes, one level deep; sweep axes too."""
         names = ("plan", "backend", "variant", "seed", "scale", "point")
         figures: dict[str, Any] = {name: getattr(self, name) for name in names}
         for part in filter(None, self.point.split(", ")):
@@ -159,34 +159,34 @@ def _number(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure of a variant beside the base's."""
+    """Sets one figure of a variant beside the base's."""
 
     metric: str
-    """Name of the figure."""
+    """Names the figure."""
     base: str
-    """Variant compared with."""
+    """Names the variant compared with."""
     variant: str
-    """Variant under test."""
+    """Names the variant under test."""
     point: str
-    """Point of the sweep; empty without one."""
+    """Names the point of the sweep; empty without one."""
     base_mean: float
-    """Mean of the base, in the figure's unit."""
+    """Holds the base's mean, in the figure's unit."""
     mean: float
-    """Mean of the variant, in the figure's unit."""
+    """Holds the variant's mean, in the figure's unit."""
     ratio: Optional[float]
-    """Geometric mean of variant over base; None where a value is not positive."""
+    """Holds the geometric mean of variant over base; None where a value is not positive."""
     low: Optional[float]
-    """Lower end of the ratio's 95 % interval; None for one pair."""
+    """Bounds the ratio from below, with 95 % confidence; None for one pair."""
     high: Optional[float]
-    """Upper end."""
+    """Bounds it from above."""
     n: int
-    """Pairs of runs."""
+    """Counts pairs of runs."""
     verdict: str
-    """What the plan's expectation comes to: `reproduced`, `missed`, `neutral`, `not-judged`."""
+    """Says what the expectation comes to: `reproduced`, `missed`, `neutral`, `not-judged`."""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Comparison:
-        """A comparison of the program's JSON."""
+        """Reads a comparison of the program's JSON."""
         low, high = json["ci95"] or (None, None)
         names = ("metric", "base", "variant", "base_mean", "mean", "ratio", "n", "verdict")
         given = {name: json[name] for name in names}
@@ -195,26 +195,26 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """What a plan's runs say."""
+    """Holds what a plan's runs say."""
 
     plan: str
-    """Name of the plan."""
+    """Names the plan."""
     backend: str
-    """Backend."""
+    """Names the backend."""
     records: Rows[Record]
-    """Every run, in run order."""
+    """Holds every run, in run order."""
     comparisons: Rows[Comparison]
-    """Every metric of the plan for every variant beside the base."""
+    """Compares every metric of the plan for every variant with the base."""
     published: Rows[Mapping[str, Any]]
-    """Published figures beside ours."""
+    """Sets published figures beside ours."""
     controls: Rows[Mapping[str, Any]]
-    """What else the plan expects."""
+    """Holds what else the plan expects."""
     verdict: str
-    """Verdict of the whole."""
+    """Gives the verdict on the whole."""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Report:
-        """The document of `mglru run --format json`."""
+        """Reads the document of `mglru run --format json`."""
         return cls(
             plan=json["plan"],
             backend=json["backend"],
@@ -226,33 +226,33 @@ class Report:
         )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The records as a pandas frame."""
+        """Returns the records as a pandas frame."""
         return self.records.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The records as a polars frame."""
+        """Returns the records as a polars frame."""
         return self.records.to_polars()
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A prediction for a patch and what came of it."""
+    """Describes a prediction for a patch and what came of it."""
 
     patch: str
-    """The patch."""
+    """Names the patch."""
     metric: str
-    """The figure it is said to move."""
+    """Names the figure it is said to move."""
     expected: str
-    """Whereto."""
+    """Says whereto."""
     point: str
-    """Point of the sweep; empty without one."""
+    """Names the point of the sweep; empty without one."""
     finding: str
-    """`confirmed`, `contradicted`, `not-seen` or `not-judged`."""
+    """Is `confirmed`, `contradicted`, `not-seen` or `not-judged`."""
     cells: tuple[Mapping[str, Any], ...]
-    """Each comparison: its mode, its effect (figures and ratio with interval), its finding."""
+    """Holds each comparison: mode, effect (figures and ratio with interval), finding."""
 
     def figures(self) -> dict[str, Any]:
-        """One level: the ratio of each mode beside the finding."""
+        """Returns one level: the ratio of each mode beside the finding."""
         names = ("patch", "metric", "expected", "point", "finding")
         figures: dict[str, Any] = {name: getattr(self, name) for name in names}
         for cell in self.cells:
@@ -264,22 +264,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Ablation:
-    """Which patch does what."""
+    """Says which patch does what."""
 
     plan: str
-    """Name of the plan."""
+    """Names the plan."""
     start: str
-    """Variant without the patches."""
+    """Names the variant without the patches."""
     end: str
-    """Variant with them."""
+    """Names the variant with them."""
     findings: Rows[Finding]
-    """Predictions, patch by patch."""
+    """Lists predictions, patch by patch."""
     versions: Rows[Mapping[str, Any]]
-    """The plan's figures under each version of the series."""
+    """Holds the plan's figures under each version of the series."""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Ablation:
-        """The document of `mglru ablate --format json`."""
+        """Reads the document of `mglru ablate --format json`."""
         names = ("patch", "metric", "expected", "finding")
         rows = json["predictions"]
         findings = [
@@ -299,30 +299,30 @@ class Ablation:
         )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The findings as a pandas frame."""
+        """Returns the findings as a pandas frame."""
         return self.findings.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The findings as a polars frame."""
+        """Returns the findings as a polars frame."""
         return self.findings.to_polars()
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The model beside measured kernels."""
+    """Sets the model beside measured kernels."""
 
     counts: Rows[Mapping[str, Any]]
-    """Each counter of each job: `measured` and `model`, in the counter's unit, and its error."""
+    """Holds each counter of each job: `measured` and `model`, in the counter's unit, and error."""
     summary: Mapping[str, Any]
-    """Errors by counter over all versions."""
+    """Sums errors up by counter over all versions."""
     versions: Mapping[str, Any]
-    """The same by version, with the multi-gen LRU on and off."""
+    """Sums them up by version, with the multi-gen LRU on and off."""
     bounds: Rows[Mapping[str, Any]]
-    """Bounds that errors are held to."""
+    """Lists the bounds that errors are held to."""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Validation:
-        """The document of `mglru validate --format json`."""
+        """Reads the document of `mglru validate --format json`."""
         return cls(
             counts=Rows(_counts(json["runs"])),
             summary=json["summary"],
@@ -331,11 +331,11 @@ class Validation:
         )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The counts as a pandas frame."""
+        """Returns the counts as a pandas frame."""
         return self.counts.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The counts as a polars frame."""
+        """Returns the counts as a polars frame."""
         return self.counts.to_polars()
 
 
@@ -354,30 +354,30 @@ def _counts(runs: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A trace in memory. The arrays are Rust's own memory and cannot be written to."""
+    """Holds a trace in memory. The arrays are Rust's own memory and cannot be written to."""
 
     name: str
-    """Name of the file without folder and suffixes."""
+    """Names the file, without folder and suffixes."""
     format: str
-    """Name of the format."""
+    """Names the format."""
     pages: NDArray[np.uint64]
-    """Page number of each request."""
+    """Holds the page number of each request."""
     writes: NDArray[np.bool_]
-    """Whether it writes."""
+    """Says of each request whether it writes."""
 
     @property
     def requests(self) -> int:
-        """Number of requests."""
+        """Counts the requests."""
         return int(self.pages.size)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Requests as a pandas frame."""
+        """Returns the requests as a pandas frame."""
         import pandas
 
         return pandas.DataFrame({"page": self.pages, "write": self.writes}, copy=False)
 
     def to_polars(self) -> polars.DataFrame:
-        """Requests as a polars frame."""
+        """Returns the requests as a polars frame."""
         import polars
 
         return polars.DataFrame({"page": self.pages, "write": self.writes})
@@ -385,30 +385,30 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """LRU's misses at every size."""
+    """Holds LRU's misses at every size."""
 
     trace: str
-    """Name of the trace."""
+    """Names the trace."""
     requests: int
-    """Requests."""
+    """Counts requests."""
     unique: int
-    """Distinct pages."""
+    """Counts distinct pages."""
     size_pages: NDArray[np.uint64]
-    """Sizes of the cache, pages, ascending."""
+    """Lists sizes of the cache, pages, ascending."""
     miss_ratio: NDArray[np.float64]
-    """Misses over all requests, at each size."""
+    """Divides misses by all requests, at each size."""
     low: NDArray[np.float64]
-    """Lower end of a sample's 95 % interval; the ratio itself where all pages were counted."""
+    """Bounds a sample's ratio from below (95 %); the ratio itself where all pages were counted."""
     high: NDArray[np.float64]
-    """Upper end."""
+    """Bounds it from above."""
     enough_pages: Optional[int]
-    """Least size at which misses beyond first uses stay under 1 % of the requests."""
+    """Gives the least size at which misses beyond first uses stay under 1 % of the requests."""
     doubled_pages: Optional[int]
-    """Greatest size with twice the misses of `enough_pages`; None where there is none."""
+    """Gives the greatest size with twice the misses of `enough_pages`; None where there is none."""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Curve:
-        """The document of `mglru trace mrc --format json`, with its knee."""
+        """Reads the document of `mglru trace mrc --format json`, with its knee."""
         curve, knee = json["curve"], json["knee"] or {}
         points = curve["lru"]
         ratio = [point["miss_ratio"] for point in points]
@@ -426,7 +426,7 @@ class Curve:
         )
 
     def at(self, pages: int) -> float:
-        """The miss ratio at the largest size of the curve that is at most `pages`."""
+        """Returns the miss ratio at the largest size of the curve that is at most `pages`."""
         found = int(np.searchsorted(self.size_pages, pages, side="right")) - 1
         return float(self.miss_ratio[found]) if found >= 0 else math.nan
 
@@ -435,13 +435,13 @@ class Curve:
         return {name: getattr(self, name) for name in names}
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The curve as a pandas frame."""
+        """Returns the curve as a pandas frame."""
         import pandas
 
         return pandas.DataFrame(self._frame())
 
     def to_polars(self) -> polars.DataFrame:
-        """The curve as a polars frame."""
+        """Returns the curve as a polars frame."""
         import polars
 
         return polars.DataFrame(self._frame())
@@ -449,13 +449,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Replayed:
-    """One policy at one size."""
+    """Describes one policy at one size."""
 
     policy: str
-    """Name of the policy."""
+    """Names the policy."""
     size_pages: int
-    """Size of the cache, pages."""
+    """Gives the size of the cache, pages."""
     misses: int
-    """Requests for pages that were not there."""
+    """Counts requests for pages that were not there."""
     miss_ratio: float
-    """`misses` over all requests."""
+    """Divides `misses` by all requests."""

@@ -18,7 +18,7 @@ Size = Union[int, str]
 
 
 class Policy(Protocol):
-    """A replacement policy of one's own: a cache of so many pages.
+    """Is a replacement policy of one's own: a cache of so many pages.
 
     `replay` calls the class with the size of the cache, in pages, and then `access` with every
     request. Pages are numbered from 0 by their first request, so that lists can be indexed with
@@ -37,7 +37,7 @@ def read_trace(
 
     Args:
         path: file of any format that `mglru trace` reads, plain or compressed.
-        format: name of the format; told from name or content unless given.
+        format: name of the format; guessed from name or content unless given.
         pages: count every 4 KiB page of a request by itself, as a page cache does.
     """
     numbers, writes, about = _mglru.read_trace(path, format, pages)

@@ -1,20 +1,20 @@
 //! The edits of the core: one broken rule each, in the order of its files.
 
-/// One edit of one source file.
+/// Describes one edit of one source file.
 pub struct Edit {
-    /// Which rule it breaks.
+    /// Names the rule that it breaks.
     pub says: &'static str,
-    /// Below the crate's `src`.
+    /// Names the file, below the crate's `src`.
     pub file: &'static str,
     /// Occurs exactly once.
     pub text: &'static str,
     /// Takes its place.
     pub replacement: &'static str,
-    /// Tests that must notice; none named: any.
+    /// Names the tests that must notice; none named: any.
     pub by: &'static [&'static str],
 }
 
-/// All of them.
+/// Lists all of them.
 pub const EDITS: &[Edit] = &[
     Edit {
         says: "the tier limit protects nobody",
@@ -294,7 +294,7 @@ pub const EDITS: &[Edit] = &[
         file: "config.rs",
         text: "tier.min(Tier(self.tiers.max(1) - 1))",
         replacement: "tier",
-        by: &["folios_are_told_apart_by_as_many_tiers_as_there_are"],
+        by: &["folios_are_distinguished_by_as_many_tiers_as_there_are"],
     },
     Edit {
         says: "the reclaim of a group goes on beyond its goal (7.2)",

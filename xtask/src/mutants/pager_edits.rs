@@ -3,7 +3,7 @@
 
 use super::edits::Edit;
 
-/// All of them.
+/// Lists all of them.
 pub const EDITS: &[Edit] = &[
     Edit {
         says: "a dirty page is copied while stores can reach it",

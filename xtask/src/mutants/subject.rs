@@ -26,15 +26,15 @@ incremental = true
 warnings = \"allow\"
 ";
 
-/// A crate.
+/// Describes a crate.
 pub struct Subject {
-    /// Its name.
+    /// Names the crate.
     pub name: &'static str,
-    /// What breaks it.
+    /// Names the edits that break it.
     pub edits: &'static [Edit],
-    /// Its source.
+    /// Names the folder of its source.
     pub source: PathBuf,
-    /// The source of its copy.
+    /// Names the folder of its copy's source.
     pub copied: PathBuf,
     /// Copied: from, to.
     parts: Vec<(PathBuf, PathBuf)>,
@@ -45,7 +45,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// All of them.
+    /// Lists all of them.
     pub fn all(root: &Path) -> [Self; 2] {
         [Self::core(root), Self::pager(root)]
     }
@@ -107,6 +107,7 @@ impl Subject {
             .args(["test", "--offline", "--quiet"])
             .args(self.targets)
             .env("CARGO_TARGET_DIR", &self.builds)
+            .env("CARGO_INCREMENTAL", "1")
             .env("RUST_BACKTRACE", "0")
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -11,10 +11,10 @@ use super::Finding;
 const SIGN: char = '\u{a7}';
 /// Documents that may be cited, by the word before the sign.
 const CITED: [&str; 3] = ["spec", "experiments", "pager"];
-/// What a bare sign cites where nothing was named before.
+/// Names what a bare sign cites where nothing was named before.
 const DEFAULT: &str = "spec";
 
-/// What may be cited.
+/// Lists what may be cited.
 #[derive(Debug, Default)]
 pub struct Library {
     sections: BTreeMap<&'static str, BTreeSet<String>>,
@@ -39,7 +39,7 @@ impl Library {
             cited = own.unwrap_or(cited);
             let mut problems = self.unresolved(above, line, &mut cited);
             problems.extend(self.unknown_document(line));
-            findings.extend(problems.into_iter().map(|p| Finding::fatal(at + 1, p)));
+            findings.extend(problems.into_iter().map(|p| Finding::new(at + 1, p)));
             above = line;
         }
         findings
@@ -88,7 +88,7 @@ fn own_name(path: &Path) -> Option<&'static str> {
     CITED.into_iter().find(|name| in_docs && *name == stem)
 }
 
-/// What stands before a sign.
+/// Returns what stands before a sign.
 enum Named {
     Document(&'static str),
     Unknown(String),

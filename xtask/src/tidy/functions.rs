@@ -10,7 +10,7 @@ pub(super) fn long(text: &str, limit: usize) -> Vec<Finding> {
     let finding = |at: usize| {
         let length = length(&lines[at..])?;
         let problem = format!("a function of {length} lines (at most {limit})");
-        (length > limit).then(|| Finding::fatal(at + 1, problem))
+        (length > limit).then(|| Finding::new(at + 1, problem))
     };
     starts.filter_map(finding).collect()
 }

@@ -21,8 +21,12 @@ pub fn check(root: &Path, path: &Path, text: &str) -> Vec<Finding> {
     let page = Page { path, in_book: path.starts_with(root.join(BOOK)), root };
     let mut findings = Vec::new();
     for (at, line) in prose(text) {
-        let broken = targets(line).into_iter().filter_map(|target| page.problem(&target));
-        findings.extend(broken.map(|problem| Finding::fatal(at, problem)));
+        // The links of an included file are followed from the page that includes it, too.
+        let included = included(path, line);
+        let links = prose(included.as_deref().unwrap_or(line)).into_iter();
+        let links = links.flat_map(|(_, line)| targets(line));
+        let broken = links.filter_map(|target| page.problem(&target));
+        findings.extend(broken.map(|problem| Finding::new(at, problem)));
     }
     if path == root.join(BOOK).join(SUMMARY) {
         findings.extend(unlisted(path, text));
@@ -50,7 +54,7 @@ impl Page<'_> {
         if self.in_book && !self.is_in_book(&to) {
             return Some(format!("link {target}: not in the book"));
         }
-        let known = anchor.is_none_or(|a| anchors(&read(&to)).contains(a));
+        let known = anchor.is_none_or(|a| anchors(&whole(&to)).contains(a));
         (!known).then(|| format!("link {target}: no such heading"))
     }
 
@@ -68,11 +72,20 @@ fn unlisted(summary: &Path, text: &str) -> Vec<Finding> {
     pages.sort();
     let missing = pages.iter().filter(|p| !listed.contains(*p) && p.as_path() != summary);
     let name = |p: &PathBuf| p.strip_prefix(book).unwrap_or(p).display().to_string();
-    missing.map(|p| Finding::fatal(1, format!("does not list {}", name(p)))).collect()
+    missing.map(|p| Finding::new(1, format!("does not list {}", name(p)))).collect()
 }
 
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_default()
+/// Reads the file that a line of a page includes.
+fn included(page: &Path, line: &str) -> Option<String> {
+    let file = line.strip_prefix("{{#include ")?.strip_suffix("}}")?;
+    fs::read_to_string(page.parent()?.join(file.trim())).ok()
+}
+
+/// Reads a page with the files that it includes.
+fn whole(page: &Path) -> String {
+    let text = fs::read_to_string(page).unwrap_or_default();
+    let lines = text.lines().map(|line| included(page, line).unwrap_or_else(|| line.to_string()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Lines outside of code blocks, by number.
@@ -89,7 +102,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// What the links of a text lead to; code spans hold none.
+/// Lists what the links of a text lead to; code spans hold none.
 fn targets(text: &str) -> Vec<String> {
     let bare: String = text.split('`').step_by(2).collect();
     let after = bare.split("](").skip(1);
@@ -123,7 +136,7 @@ fn slug(heading: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Runs the rule on a book of these files and tells the problems of the first.
+    /// Runs the rule on a book of these files and returns the problems of the first.
     fn problems(name: &str, files: &[(&str, &str)]) -> Vec<String> {
         let root = std::env::temp_dir().join(format!("mglru-links-{name}-{}", std::process::id()));
         for (file, text) in files {
@@ -160,6 +173,15 @@ mod tests {
             problems("root", &[("README.md", "[x](docs/a.md)"), ("docs/a.md", "")]),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn links_of_included_files_lead_somewhere_from_both_places() {
+        let page = ("docs/a.md", "{{#include ../A.md}}");
+        let text = "# One\n[x](B.md#two) [y](a/c.md)";
+        let other = ("docs/B.md", "{{#include ../B.md}}");
+        let files = [page, ("A.md", text), other, ("B.md", "# Two"), ("a/c.md", "")];
+        assert_eq!(problems("include", &files), ["1 link a/c.md: no such file"]);
     }
 
     #[test]

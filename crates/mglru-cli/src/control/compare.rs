@@ -11,14 +11,14 @@ use mglru_fidelity::{page, replay, text, truth};
 use mglru_lab::runner::{self, Progress};
 use mglru_lab::store::{self, Store};
 
-/// Form of the result.
+/// Chooses the form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// For each version: errors by counter, directions, the worst runs.
+    /// Prints for each version: errors by counter, directions, the worst runs.
     Table,
-    /// One JSON document: every run.
+    /// Prints one JSON document: every run.
     Json,
-    /// The page docs/fidelity.md.
+    /// Prints the page docs/fidelity.md.
     Markdown,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn run(asked: &Asked, form: Form) -> Answer {
     let default = || PathBuf::from("mglru-runs").join(format!("control-{}", experiment.hash));
     let dir = asked.out.map_or_else(default, Path::to_path_buf);
     let (mut store, found) = Store::open(&dir, experiment)?;
-    crate::run::tell(&found);
+    crate::run::report_kept(&found);
     store::replace(&dir.join("plan.toml"), &experiment.plan.source)?;
     let jobs = asked.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;

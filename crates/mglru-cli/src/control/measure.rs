@@ -30,17 +30,18 @@ const MEASURED: &str = "measured.jsonl";
 /// Arguments of a measurement.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Truth file to write, lines it holds already are not measured again [default:
-    /// measured.jsonl]; for a comparison, folder for records [default: mglru-runs/control-<hash>]
+    /// Write this truth file; lines that it holds already are not measured again [default:
+    /// measured.jsonl]. For a comparison, keep records in this folder [default:
+    /// mglru-runs/control-<hash>]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
-    /// Only runs whose id contains this
+    /// Take only runs whose id contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) only: String,
-    /// Kernel to measure [default: Debian's, from `mglru doctor --install`]
+    /// Measure this kernel [default: Debian's, from `mglru doctor --install`]
     #[arg(long, value_name = "IMAGE")]
     pub(crate) kernel: Option<PathBuf>,
-    /// Folder of its modules
+    /// Take its modules from this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) modules: Option<PathBuf>,
 }
@@ -317,14 +318,15 @@ mod tests {
         };
         assert_eq!(held(&[]).unwrap().name, "truth 6.12.117");
         let text = held(&["7.2"]).unwrap();
-        assert_eq!((text.name.as_str(), text.text.lines().count()), ("truth 7.2.12", 130));
-        let told = held(&["7.9"]).unwrap_err().to_string();
+        assert_eq!((text.name.as_str(), text.text.lines().count()), ("truth 7.2.12", 161));
+        assert!(text.text.lines().all(|line| line.contains("7.2.12")), "runs of another kernel");
+        let message = held(&["7.9"]).unwrap_err().to_string();
         let known = "known: 6.12.117, 7.1.13, 7.2.12, 7.3.4";
-        assert_eq!(told, format!("--version 7.9: no run was measured on it; {known}"));
-        let told = truth(&["a".into()], &["7.1".into()]).unwrap_err().to_string();
-        assert_eq!(told, "--version 7.1: --measure takes it or --truth, not both");
-        let told = truth(&["none.jsonl".into()], &[]).unwrap_err().to_string();
-        assert!(told.starts_with("none.jsonl: No such file"), "{told}");
+        assert_eq!(message, format!("--version 7.9: no run was measured on it; {known}"));
+        let message = truth(&["a".into()], &["7.1".into()]).unwrap_err().to_string();
+        assert_eq!(message, "--version 7.1: --measure takes it or --truth, not both");
+        let message = truth(&["none.jsonl".into()], &[]).unwrap_err().to_string();
+        assert!(message.starts_with("none.jsonl: No such file"), "{message}");
     }
 
     #[test]

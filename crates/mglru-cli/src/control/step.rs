@@ -189,7 +189,7 @@ mod tests {
         evict 0 60\n";
 
     #[test]
-    fn the_model_tells_its_generations_after_every_step() {
+    fn the_model_reports_its_generations_after_every_step() {
         let model = model(&Job::parse(SCRIPT).unwrap()).unwrap();
         let anon = |step: usize| model[step].iter().map(|line| line.anon).sum::<u64>();
         assert_eq!((model.len(), anon(0), anon(1)), (3, 64, 64));

@@ -53,7 +53,7 @@ pub(crate) fn run(
         let again = again(line, args).map_err(|e| Error::Request(format!("{name}: {e}")))?;
         let found = Found::new(line, &again);
         broken += u32::from(found.is_broken());
-        out += &format!("{name}: {}\n", found.told());
+        out += &format!("{name}: {}\n", found.summary());
     }
     let same = lines.len() - broken as usize;
     out += &format!("{same} of {} lines as kept, or of another guest\n", lines.len());
@@ -121,7 +121,7 @@ impl Found {
         }
         let proof = |line: &Line, key: &str| line.get("repeat").and_then(|r| r.get(key)).cloned();
         let differs = |(key, _): &&(&str, &str)| proof(kept, key) != proof(again, key);
-        let causes = CAUSES.iter().filter(differs).map(|(_, told)| *told).collect();
+        let causes = CAUSES.iter().filter(differs).map(|(_, cause)| *cause).collect();
         Self { fields, differing, causes }
     }
 
@@ -129,7 +129,7 @@ impl Found {
         !self.differing.is_empty() && self.causes.is_empty()
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let n = self.differing.len();
         let shown = self.differing.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let result = match n {
@@ -181,10 +181,10 @@ mod tests {
     #[test]
     fn a_field_that_differs_breaks_a_line_of_the_same_guest_only() {
         let kept = line(KEPT);
-        assert_eq!(Found::new(&kept, &kept).told(), "same, 2 fields");
+        assert_eq!(Found::new(&kept, &kept).summary(), "same, 2 fields");
         let other = Found::new(&kept, &line(&KEPT.replace("\"x\":1", "\"x\":2")));
         assert!(other.is_broken());
-        assert_eq!(other.told(), "1 of 2 fields differ: steps[0].d.x");
+        assert_eq!(other.summary(), "1 of 2 fields differ: steps[0].d.x");
         let program = line(&KEPT.replace("steps", "fair"));
         let other = line(&KEPT.replace("steps", "fair").replace("\"x\":1", "\"x\":2"));
         assert_eq!(Found::new(&program, &other).differing, ["fair[0].d.x"]);
@@ -192,12 +192,12 @@ mod tests {
         let guest = Found::new(&kept, &line(&guest));
         assert!(!guest.is_broken());
         assert!(
-            guest.told().ends_with(
+            guest.summary().ends_with(
                 "not the same: the guest's files (another build of the guest \
             program, other modules)"
             ),
             "{}",
-            guest.told()
+            guest.summary()
         );
     }
 

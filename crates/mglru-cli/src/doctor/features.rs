@@ -10,22 +10,22 @@ use mglru_error::Error;
 use mglru_lab::backend::kernel::{Finding, look};
 use mglru_lab::plans;
 
-/// A feature by its name.
+/// Names a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Name {
-    /// The simulated machine
+    /// Simulates the machine
     Sim,
-    /// The built-in plans
+    /// Offers the built-in plans
     Plans,
-    /// Counters measured on real kernels, for `mglru validate`
+    /// Holds counters measured on real kernels, for `mglru validate`
     Truth,
-    /// Booted kernels
+    /// Boots kernels
     Kernel,
-    /// Programs under a budget
+    /// Runs programs under a budget
     Exec,
-    /// Counters of this machine
+    /// Captures counters of this machine
     Capture,
-    /// The page of a run
+    /// Writes the page of a run
     Page,
 }
 

@@ -1,4 +1,4 @@
-//! Files that `mglru capture` reads, and how the kernel is told to show those it does not.
+//! Files that `mglru capture` reads, and how the kernel is made to show those it does not.
 
 use std::fs::File;
 

@@ -125,7 +125,7 @@ fn a_section_that_is_none_is_refused_by_name() {
 
 #[test]
 fn help_keys_is_a_list() {
-    let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-    assert_eq!(asked(words("mglru help keys fio")), words("mglru list keys fio"));
-    assert_eq!(asked(words("mglru help run")), words("mglru help run"));
+    let args = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+    assert_eq!(asked(args("mglru help keys fio")), args("mglru list keys fio"));
+    assert_eq!(asked(args("mglru help run")), args("mglru help run"));
 }

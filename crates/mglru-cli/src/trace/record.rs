@@ -6,36 +6,69 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use mglru_error::Error;
+use mglru_record::ftrace::{self, Traced};
+use mglru_record::pager::{self, Budgeted, Paged};
 use mglru_record::{Counts, Recorded, Request};
 
-use super::write::told;
+use super::write::summary;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   mglru trace record -- sort -S 20M big.txt          writes sort.mtr
   mglru trace record --out build.mtr -- make -j1     with all programs that make starts
   mglru trace mrc sort.mtr                           how much memory sort needs
+  mglru trace record --by kernel -- redis-server     at full speed, as root: see below
+  mglru trace record --by pager --memory.max 64M -- ./service     under a budget: see below
 
 The program runs translated (QEMU), unchanged and without root, 10 to 20 times slower. Loads and
 stores of its memory and of mapped files count by page, reads and writes of files by their pages,
 code when it first runs. Times are instructions of each process. Two runs of a program of one thread
-give the same trace. Exit status: the program's own.";
+give the same trace. Exit status: the program's own.
+
+With --by kernel it runs at its own speed, and ftrace says what the kernel sees: reads of files by
+descriptor (before Linux 6.11 only those that miss the page cache), page faults, pages of files that
+become dirty. Later touches of a mapped page are not seen, and a large folio that becomes dirty
+counts as its first page. Times are nanoseconds. It needs root and a mounted tracefs.
+
+With --by pager it runs under a budget (mglru exec), and the trace has each use that brought a page
+of its heap or of a private mapping: first uses, and uses of pages that had been evicted. A smaller
+budget shows more uses and slows the program. Times are those at which the pager learned of them.
+Uses of pages that were read ahead are not seen; whether a use stored is not always known.";
 
 /// Least and most instructions of a window, as powers of two.
 const WINDOWS: std::ops::RangeInclusive<u32> = 12..=32;
 
+/// Instructions of a window unless another is asked for, as a power of two.
+const WINDOW: u32 = 16;
+
 #[derive(clap::Args)]
 pub(crate) struct RecordArgs {
-    /// Compact trace to write [default: the program's name and .mtr]
+    /// Write the compact trace to this file [default: the program's name and .mtr]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Choose the observer of the program
+    #[arg(long, value_enum, default_value = "translation")]
+    by: Observer,
+    /// Give the program this budget (--by pager)
+    #[arg(long = "memory.max", value_name = "SIZE", required_if_eq("by", "pager"))]
+    memory_max: Option<String>,
     /// Keep each page once in so many instructions, and once more for its first store: a power of
-    /// two; larger windows make smaller traces
-    #[arg(long, value_name = "N", default_value = "65536", value_parser = window)]
-    window: u32,
-    /// Program to run, with its arguments
+    /// two; larger windows make smaller traces [default: 65536]
+    #[arg(long, value_name = "N", value_parser = window)]
+    window: Option<u32>,
+    /// Run this program, with its arguments
     #[arg(required = true, last = true, value_name = "PROGRAM")]
-    words: Vec<OsString>,
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Observer {
+    /// Sees every load and store, in the translated program
+    Translation,
+    /// Sees reads of files and page faults, in the running kernel (ftrace)
+    Kernel,
+    /// Sees uses that bring pages, in a pager with a budget (mglru exec)
+    Pager,
 }
 
 /// Reads a power of two; returns its exponent.
@@ -47,12 +80,54 @@ fn window(text: &str) -> Result<u32, String> {
 
 impl RecordArgs {
     pub(super) fn run(&self) -> Result<(String, u8), Error> {
-        let out = self.out.clone().unwrap_or_else(|| named_after(&self.words[0]));
-        let request = Request { words: &self.words, window: self.window, out: &out };
-        let Recorded { made, counts, status } = mglru_record::record(&request)?;
+        let out = self.out.clone().unwrap_or_else(|| named_after(&self.command[0]));
+        self.check()?;
         // The standard output is the program's.
-        eprint!("{}{}", told(&made), met(&counts));
+        let status = match self.by {
+            Observer::Translation => self.by_translation(&out)?,
+            Observer::Kernel => {
+                let traced = ftrace::record(&self.command, &out)?;
+                eprint!("{}{}", summary(&traced.made), seen(&traced));
+                traced.status
+            }
+            Observer::Pager => self.by_pager(&out)?,
+        };
         Ok((String::new(), code(status)))
+    }
+
+    /// Refuses options of other observers.
+    fn check(&self) -> Result<(), Error> {
+        let problem = match self.by {
+            Observer::Kernel | Observer::Pager if self.window.is_some() => {
+                "--window: only --by translation sees instructions"
+            }
+            Observer::Translation | Observer::Kernel if self.memory_max.is_some() => {
+                "--memory.max: only --by pager gives a budget"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Request(problem.to_string()))
+    }
+
+    fn by_translation(&self, out: &Path) -> Result<ExitStatus, Error> {
+        let window = self.window.unwrap_or(WINDOW);
+        let request = Request { command: &self.command, window, out };
+        let Recorded { made, counts, status } = mglru_record::record(&request)?;
+        eprint!("{}{}", summary(&made), met(&counts));
+        Ok(status)
+    }
+
+    fn by_pager(&self, out: &Path) -> Result<ExitStatus, Error> {
+        let failed = |e| Error::Request(format!("this program's file: {e}"));
+        let mglru = std::env::current_exe().map_err(failed)?;
+        let memory_max = self.memory_max.as_deref().unwrap_or("max");
+        let request = Budgeted { command: &self.command, mglru: &mglru, memory_max, out };
+        let Paged { made, lost, status } = pager::record(&request)?;
+        eprint!("{}", summary(&made));
+        if lost > 0 {
+            eprintln!("lost: {lost} events, for want of room in the pager's buffer");
+        }
+        Ok(status)
     }
 }
 
@@ -63,7 +138,7 @@ fn named_after(program: &OsStr) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The status that a shell would tell.
+/// Returns the status that a shell would report.
 fn code(status: ExitStatus) -> u8 {
     let ended = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     ended.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
@@ -81,6 +156,18 @@ fn met(counts: &Counts) -> String {
     }
     if *lost > 0 {
         text += &format!("lost: {lost} messages of up to 8,000 events\n");
+    }
+    text
+}
+
+/// Says what the kernel did not say.
+fn seen(traced: &Traced) -> String {
+    let mut text = String::new();
+    if traced.misses_only {
+        text += "reads of cached pages are missing: this kernel is older than Linux 6.11\n";
+    }
+    if traced.lost > 0 {
+        text += &format!("lost: {} events, for want of room in ftrace's buffers\n", traced.lost);
     }
     text
 }

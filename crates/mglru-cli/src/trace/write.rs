@@ -30,11 +30,11 @@ to seconds, names are left out. Miss-ratio curves stay as they are.";
 
 #[derive(clap::Args)]
 pub(crate) struct ConvertArgs {
-    /// Trace file, plain or compressed; - is standard input
+    /// Read this trace file, plain or compressed; - is standard input
     from: PathBuf,
-    /// File to write: text if it ends in .csv, else compact
+    /// Write to this file: text if it ends in .csv, else compact
     to: PathBuf,
-    /// Format of the trace [default: told from its name or content]
+    /// Read the trace in this format [default: guessed from its name or content]
     #[arg(long)]
     trace_format: Option<TraceFormat>,
     /// Count every page of a request by itself, as a page cache does
@@ -44,23 +44,23 @@ pub(crate) struct ConvertArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct ImportArgs {
-    /// Recording, plain or compressed; - is standard input
+    /// Read this recording, plain or compressed; - is standard input
     file: PathBuf,
-    /// Compact trace to write
+    /// Write the compact trace to this file
     to: PathBuf,
-    /// What recorded it, or which published trace it is
+    /// Say what recorded it, or which published trace it is
     #[arg(long, value_name = "NAME", required_unless_present = "columns")]
     from: Option<Source>,
-    /// Which column says what, such as time=1,op=2,offset=4,size=5
+    /// Tell which column says what, such as time=1,op=2,offset=4,size=5
     #[arg(long, conflicts_with = "from")]
     columns: Option<Columns>,
-    /// Between columns: a character, tab or blanks
+    /// Split columns at this: a character, tab or blanks
     #[arg(long, default_value = ",", conflicts_with = "from")]
     delimiter: Delimiter,
     /// The first line is a header
     #[arg(long, conflicts_with = "from")]
     header: bool,
-    /// Unit of the times: ns, 100ns, us, ms or s
+    /// Set the unit of the times: ns, 100ns, us, ms or s
     #[arg(long, default_value = "s", value_name = "UNIT", conflicts_with = "from")]
     time_unit: TimeScale,
     /// Lay objects out in pages by their size, where there are keys
@@ -70,9 +70,9 @@ pub(crate) struct ImportArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct AnonymizeArgs {
-    /// Compact trace
+    /// Read this compact trace
     from: PathBuf,
-    /// Compact trace to write
+    /// Write the compact trace to this file
     to: PathBuf,
 }
 
@@ -87,7 +87,7 @@ impl ConvertArgs {
         let out = Output::new(&self.to)?;
         let from = input(&self.from);
         let made = tools::convert(from, self.trace_format, view, is_csv, out)?;
-        Ok(told(&made))
+        Ok(summary(&made))
     }
 }
 
@@ -104,7 +104,7 @@ impl ImportArgs {
         let source = named.or_else(|| self.columns.as_ref().map(described));
         let source = source.expect("one of the two options is required");
         let made = tools::import(input(&self.file), &source, Output::new(&self.to)?)?;
-        Ok(told(&made))
+        Ok(summary(&made))
     }
 }
 
@@ -114,11 +114,11 @@ impl AnonymizeArgs {
         let drawn = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
         drawn.map_err(|e| Error::Request(format!("/dev/urandom: {e}")))?;
         let made = tools::anonymize(&self.from, key, Output::new(&self.to)?)?;
-        Ok(told(&made))
+        Ok(summary(&made))
     }
 }
 
-pub(super) fn told(made: &Made) -> String {
+pub(super) fn summary(made: &Made) -> String {
     let Made { file, events, bytes } = made;
     let each = *bytes as f64 / (*events).max(1) as f64;
     format!("{}: {events} events, {bytes} bytes, {each:.2} an event\n", file.display())

@@ -19,7 +19,7 @@ use mglru_live::steer::top::bytes;
 const KEYS: &str =
     "space pause  s event  m 1 ms  +/- f pace  tab group  b/x break  n to end  q quit";
 
-/// What is drawn.
+/// Holds what is drawn.
 pub(super) struct View<'a> {
     /// Name of the run.
     pub(super) run: &'a str,
@@ -41,7 +41,7 @@ pub(super) struct View<'a> {
     pub(super) breaks: &'a [Break],
     /// A condition that is being typed.
     pub(super) prompt: Option<&'a str>,
-    /// What was wrong with it.
+    /// Says what was wrong with it.
     pub(super) complaint: &'a str,
 }
 

@@ -32,7 +32,7 @@ struct Row {
     counts: [u64; RATES.len()],
 }
 
-/// What the last pictures showed.
+/// Holds what the last pictures showed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     rows: VecDeque<Row>,
@@ -41,7 +41,7 @@ pub(super) struct History {
 /// A rate and how it went.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rate {
-    /// What is counted.
+    /// Names what is counted.
     pub(super) name: &'static str,
     /// How many in a second of virtual time.
     pub(super) per_second: f64,

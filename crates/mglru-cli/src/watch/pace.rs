@@ -4,16 +4,16 @@ use std::fmt;
 
 use super::FRAME;
 
-/// Virtual time in a second of the watcher's.
+/// Sets the virtual time in a second of the watcher's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// So many ns.
+    /// Passes so many ns.
     Ns(u64),
-    /// As much as the machine can.
+    /// Passes as much as the machine can.
     Full,
 }
 
-/// Slowest and fastest that can be told from [`Pace::Full`], ns.
+/// Holds the slowest and fastest pace that differ from [`Pace::Full`], ns.
 const SLOWEST: u64 = 1_000;
 const FASTEST: u64 = 1_000_000_000_000;
 

@@ -54,8 +54,8 @@ fn options_for_one_plan_are_refused() {
         (["--format", "html"], "--format html"),
         (["--skin", "mmtests2012"], "--skin"),
     ] {
-        let told = workdir.refused(&["run", "all", args[0], args[1]]);
-        assert_eq!(told, format!("mglru: error: {option}: not with `run all`\n"));
+        let message = workdir.refused(&["run", "all", args[0], args[1]]);
+        assert_eq!(message, format!("mglru: error: {option}: not with `run all`\n"));
     }
     assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }

@@ -27,9 +27,9 @@ pub(crate) fn plan(workdir: &Workdir) {
 }
 
 fn error(workdir: &Workdir, args: &[&str]) -> String {
-    let told = workdir.refused(args);
-    assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
-    told.strip_prefix("mglru: error: ").unwrap_or(&told).to_string()
+    let message = workdir.refused(args);
+    assert_eq!(message.matches('\n').count(), 1, "{args:?}: {message}");
+    message.strip_prefix("mglru: error: ").unwrap_or(&message).to_string()
 }
 
 /// Machines of this test's that still run: none may.
@@ -60,15 +60,18 @@ fn options_about_kernels_are_checked_before_anything_runs() {
         ("--backend sim,nothing", "--backend nothing: unknown"),
         ("--backend kernel --set reclaim.floor=v5", "booted.toml: reclaim.floor: a booted kernel"),
     ] {
-        let words = ["run", "booted.toml"].into_iter().chain(args.split(' '));
-        let told = error(&workdir, &words.collect::<Vec<_>>());
-        assert!(told.starts_with(want), "{args}: {told}");
+        let command = ["run", "booted.toml"].into_iter().chain(args.split(' '));
+        let message = error(&workdir, &command.collect::<Vec<_>>());
+        assert!(message.starts_with(want), "{args}: {message}");
     }
     assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
-    let told = error(&workdir, &["control", "--measure", "--version", "5.4"]);
-    assert!(told.starts_with("--version 5.4: no run was measured on it; known: 6.12"), "{told}");
-    let told = error(&workdir, &["control", "--step", "none.job"]);
-    assert!(told.starts_with("none.job: No such file"), "{told}");
+    let message = error(&workdir, &["control", "--measure", "--version", "5.4"]);
+    assert!(
+        message.starts_with("--version 5.4: no run was measured on it; known: 6.12"),
+        "{message}"
+    );
+    let message = error(&workdir, &["control", "--step", "none.job"]);
+    assert!(message.starts_with("none.job: No such file"), "{message}");
 }
 
 #[test]
@@ -79,9 +82,9 @@ fn a_workload_runs_on_the_real_kernel_and_its_counters_are_recorded() {
     }
     plan(&workdir);
     let run = ["run", "booted.toml", "--backend", "kernel", "--out", "o", "--jobs", "1"];
-    let told = workdir.out(&run, 0);
+    let stdout = workdir.out(&run, 0);
     let left_out = "left out on the kernel: after, before (a policy of the model)\n";
-    assert!(told.contains(left_out), "{told}");
+    assert!(stdout.contains(left_out), "{stdout}");
     assert!(workdir.out(&["report", "o", "--format", "table"], 0).contains(left_out));
     let records = workdir.read("o/records.jsonl");
     let records: Vec<serde_json::Value> =
@@ -175,10 +178,10 @@ fn a_guest_whose_kernel_panics_says_so() {
     plan(&workdir);
     let panic = "kernel.prepare='echo c > /proc/sysrq-trigger'";
     let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12", "--out", "o"];
-    let told = error(&workdir, &[&run[..], &["--set", panic]].concat());
+    let message = error(&workdir, &[&run[..], &["--set", panic]].concat());
     let want = "booted.toml: k6.12 seed 1: the guest panicked: Kernel panic - not syncing: sysrq";
-    assert!(told.starts_with(want), "{told}");
-    assert!(told.contains("console.log"), "{told}");
+    assert!(message.starts_with(want), "{message}");
+    assert!(message.contains("console.log"), "{message}");
     assert_eq!(running(&workdir), "");
 }
 
@@ -217,9 +220,9 @@ fn a_guest_that_fails_is_one_line_and_its_console_is_kept() {
         (&["--set", "kernel.prepare='false; exit 3'"], "the guest: prepare: failed"),
     ] {
         let run = ["run", "booted.toml", "--backend", "kernel", "--variant", "k6.12"];
-        let told = error(&workdir, &[&run[..], args, &["--out", "o"]].concat());
-        assert!(told.starts_with("booted.toml: k6.12 seed 1: "), "{args:?}: {told}");
-        assert!(told.contains(want), "{args:?}: {told}");
+        let message = error(&workdir, &[&run[..], args, &["--out", "o"]].concat());
+        assert!(message.starts_with("booted.toml: k6.12 seed 1: "), "{args:?}: {message}");
+        assert!(message.contains(want), "{args:?}: {message}");
         assert_eq!(running(&workdir), "", "{args:?}");
     }
     assert!(workdir.path().join("o/runs").read_dir().unwrap().count() > 0);
@@ -249,10 +252,10 @@ kind = "program"
 script = "for i in one two three four five; do echo $i; done; exit 3"
 "#;
     fs::write(workdir.path().join("failing.toml"), plan).unwrap();
-    let told = error(&workdir, &["run", "failing.toml", "--out", "o"]);
-    assert!(told.contains("failed with status 3: three; four; five (output: "), "{told}");
+    let message = error(&workdir, &["run", "failing.toml", "--out", "o"]);
+    assert!(message.contains("failed with status 3: three; four; five (output: "), "{message}");
     let named = |what: &str| {
-        let (_, rest) = told.split_once(what).expect("it is named");
+        let (_, rest) = message.split_once(what).expect("it is named");
         fs::read_to_string(workdir.path().join(rest.split_once(')').unwrap().0)).unwrap()
     };
     assert_eq!(named("(output: "), "one\ntwo\nthree\nfour\nfive\n");

@@ -26,10 +26,11 @@ fn workdir(bounds: &str) -> Workdir {
 
 fn refused(workdir: &Workdir, args: &str) -> String {
     let args: Vec<&str> = args.split(' ').collect();
-    let told = workdir.refused(&args);
-    let told = told.strip_prefix("mglru: error: ").unwrap_or_else(|| panic!("{args:?}: {told}"));
-    assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
-    told.trim_end().to_string()
+    let message = workdir.refused(&args);
+    let message =
+        message.strip_prefix("mglru: error: ").unwrap_or_else(|| panic!("{args:?}: {message}"));
+    assert_eq!(message.matches('\n').count(), 1, "{args:?}: {message}");
+    message.trim_end().to_string()
 }
 
 #[test]
@@ -42,8 +43,8 @@ fn bounds_that_hold_are_status_0_and_broken_ones_1() {
     mock: 3 of 3 bounds hold
     ");
     let broken = ["check", "p.toml", "--set", "workload.factor.after=0.5", "--variant", "after"];
-    let told = workdir.out(&broken, 1);
-    assert!(told.contains("BROKEN   after: reads & <more>: 8 (at most 4)"), "{told}");
+    let stdout = workdir.out(&broken, 1);
+    assert!(stdout.contains("BROKEN   after: reads & <more>: 8 (at most 4)"), "{stdout}");
     assert!(!workdir.path().join("mglru-runs").exists(), "records are kept only with --out");
     workdir.out(&["check", "p.toml", "--out", "o"], 0);
     assert_eq!(workdir.read("o/records.jsonl").lines().count(), 6);
@@ -54,10 +55,13 @@ fn build_farms_can_read_both_forms() {
     let workdir = workdir(BOUNDS);
     let set = ["--set", "workload.factor.after=0.5", "--seeds", "1"];
     let args = [&["check", "p.toml", "--tap", "--junit", "j.xml"][..], &set].concat();
-    let told = workdir.out(&args, 1);
-    assert!(told.starts_with("TAP version 13\n1..3\nok 1 - before: reads"), "{told}");
-    assert!(told.contains("\nnot ok 2 - after: reads & <more>\n  ---\n  found: '8'\n"), "{told}");
-    let counted = told.lines().filter(|line| line.starts_with("ok") || line.starts_with("not"));
+    let stdout = workdir.out(&args, 1);
+    assert!(stdout.starts_with("TAP version 13\n1..3\nok 1 - before: reads"), "{stdout}");
+    assert!(
+        stdout.contains("\nnot ok 2 - after: reads & <more>\n  ---\n  found: '8'\n"),
+        "{stdout}"
+    );
+    let counted = stdout.lines().filter(|line| line.starts_with("ok") || line.starts_with("not"));
     assert_eq!(counted.count(), 3);
     xml(&workdir, 3, 2, 0);
     let unbooted =
@@ -88,15 +92,15 @@ fn a_machine_that_fails_is_passed_over_and_a_mistake_is_not() {
     let workdir = workdir(BOUNDS);
     let machine = ["check", "p.toml", "--tap", "--set", "workload.unbooted='it hangs'"];
     for bisect in [&[][..], &["--bisect"]] {
-        let told = workdir.out(&[&machine[..], bisect].concat(), 125);
-        assert_eq!(told, "TAP version 13\nBail out! p.toml: before seed 1: it hangs\n");
+        let stdout = workdir.out(&[&machine[..], bisect].concat(), 125);
+        assert_eq!(stdout, "TAP version 13\nBail out! p.toml: before seed 1: it hangs\n");
     }
-    let told = refused(&workdir, "check p.toml --set workload.fail=nothing --junit j.xml");
-    assert_eq!(told, "p.toml: before seed 1: nothing");
+    let message = refused(&workdir, "check p.toml --set workload.fail=nothing --junit j.xml");
+    assert_eq!(message, "p.toml: before seed 1: nothing");
     assert!(!workdir.path().join("j.xml").exists(), "nothing is written of what was not judged");
 }
 
-/// What a user may get wrong, and how the line about it begins.
+/// Lists a user's mistakes, and how the line about each begins.
 const MISTAKES: [(&str, &str); 10] = [
     ("mock.toml", "mock.toml: has no [[bound]]: nothing to check"),
     (
@@ -126,10 +130,10 @@ fn a_mistake_is_one_line_and_stops_git_bisect() {
         fs::write(workdir.path().join(format!("{name}.toml")), text).unwrap();
     }
     for (args, want) in MISTAKES {
-        let told = refused(&workdir, &format!("check {args}"));
-        assert!(told.starts_with(want), "{args}: {told}");
-        let words: Vec<&str> = ["check", "--bisect"].into_iter().chain(args.split(' ')).collect();
-        let stopped = workdir.run(&words);
+        let message = refused(&workdir, &format!("check {args}"));
+        assert!(message.starts_with(want), "{args}: {message}");
+        let command: Vec<&str> = ["check", "--bisect"].into_iter().chain(args.split(' ')).collect();
+        let stopped = workdir.run(&command);
         assert_eq!(stopped.status.code(), Some(255), "{args}");
         assert_eq!(String::from_utf8_lossy(&stopped.stdout), "", "{args}");
     }
@@ -151,8 +155,8 @@ fn kernels_that_are_none_are_named() {
         ("run booted.toml --kernel text", &format!("booted.toml: backend kernel: text: {image}")),
         ("check booted.toml --kernel text", "booted.toml: backend kernel: text: is no kernel"),
     ] {
-        let told = refused(&workdir, args);
-        assert!(told.starts_with(want), "{args}: {told}");
+        let message = refused(&workdir, args);
+        assert!(message.starts_with(want), "{args}: {message}");
     }
 }
 
@@ -177,12 +181,12 @@ fn without_a_mirror_a_fetch_says_so() {
         let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
         program.args(args).env("APT_CONFIG", at("apt.conf")).env("XDG_CACHE_HOME", at("cache"));
         let output = program.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
-        let last = told.lines().last().unwrap_or_default();
-        assert!(last.starts_with("mglru: error: ") && last.contains("mirror"), "{told}");
-        let errors = told.lines().filter(|line| line.contains("error:"));
-        assert_eq!(errors.count(), 1, "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{stderr}");
+        let last = stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("mglru: error: ") && last.contains("mirror"), "{stderr}");
+        let errors = stderr.lines().filter(|line| line.contains("error:"));
+        assert_eq!(errors.count(), 1, "{stderr}");
     }
     assert!(!workdir.path().join("cache/mglru/kernels").exists(), "nothing is half there");
 }
@@ -196,7 +200,7 @@ fn the_options_of_a_kernel_are_a_fragment() {
     assert!(text.contains("\nCONFIG_LRU_GEN=y\n"), "{text}");
 }
 
-/// What lies in a folder for temporary files.
+/// Lists what lies in a folder for temporary files.
 fn files(workdir: &Workdir) -> Vec<std::ffi::OsString> {
     let entries = fs::read_dir(workdir.path().join("tmp")).unwrap().flatten();
     entries.map(|entry| entry.file_name()).collect()
@@ -223,11 +227,11 @@ fn a_kernel_that_cannot_be_judged_leaves_nothing_behind() {
         let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
         program.current_dir(workdir.path()).args(check).args(args);
         let output = program.env("TMPDIR", workdir.path().join("tmp")).output().unwrap();
-        let told = [&output.stdout[..], &output.stderr].concat();
-        let told = String::from_utf8_lossy(&told).into_owned();
-        assert_eq!(output.status.code(), Some(status), "{args:?}: {told}");
-        assert!(told.contains(want) && told.lines().count() == 1, "{args:?}: {told}");
-        assert!(!told.contains("console:"), "a file that is gone is named: {told}");
+        let text = [&output.stdout[..], &output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {text}");
+        assert!(text.contains(want) && text.lines().count() == 1, "{args:?}: {text}");
+        assert!(!text.contains("console:"), "a file that is gone is named: {text}");
         assert_eq!(files(&workdir), [""; 0], "{args:?}");
     }
 }
@@ -249,9 +253,9 @@ fn a_host_without_qemu_says_what_to_install() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
     program.current_dir(workdir.path()).args(["run", "booted.toml", "--backend", "kernel"]);
     let output = program.env("PATH", workdir.path()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     let want = "booted.toml: backend kernel: qemu-system-x86_64 is not installed; `mglru doctor";
-    assert!(told.contains(want) && told.lines().count() == 1, "{told}");
+    assert!(stderr.contains(want) && stderr.lines().count() == 1, "{stderr}");
     assert!(!workdir.path().join("mglru-runs").exists(), "nothing is left behind");
 }

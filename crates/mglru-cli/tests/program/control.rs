@@ -73,8 +73,8 @@ fn what_was_not_measured_is_refused_by_name() {
         ),
         ("--only nothing", "--only nothing: no run's id has it\n"),
     ] {
-        let words: Vec<&str> = ["control"].into_iter().chain(args.split(' ')).collect();
-        assert_eq!(workdir.refused(&words), format!("mglru: error: {want}"));
+        let command: Vec<&str> = ["control"].into_iter().chain(args.split(' ')).collect();
+        assert_eq!(workdir.refused(&command), format!("mglru: error: {want}"));
     }
     assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
@@ -96,12 +96,12 @@ fn bad_truth_is_one_line_that_names_file_and_line() {
     ];
     for (text, want) in cases {
         fs::write(workdir.path().join("t.jsonl"), &text).unwrap();
-        let told = workdir.refused(&["control", "--truth", "t.jsonl"]);
-        assert!(told.starts_with(&format!("mglru: error: {want}")), "{told}{want}");
-        assert_eq!(told.matches('\n').count(), 1, "{told}");
+        let message = workdir.refused(&["control", "--truth", "t.jsonl"]);
+        assert!(message.starts_with(&format!("mglru: error: {want}")), "{message}{want}");
+        assert_eq!(message.matches('\n').count(), 1, "{message}");
     }
-    let told = workdir.refused(&["control", "--truth", "missing.jsonl"]);
-    assert!(told.starts_with("mglru: error: missing.jsonl: No such file"), "{told}");
+    let message = workdir.refused(&["control", "--truth", "missing.jsonl"]);
+    assert!(message.starts_with("mglru: error: missing.jsonl: No such file"), "{message}");
     assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
     assert!(Path::new(SUBSET).exists());
 }

@@ -38,20 +38,23 @@ fn what_cannot_be_compared_is_refused() {
         (&["parts.toml", "--on", "pgscam"][..], "--on pgscam: no such field (did you mean pgscan"),
         (&["parts.toml", "--picture", "x=a.svg"], "--picture x: no such field"),
         (&["mock.toml"], "mock.toml: before: diverge stops a workload on a booted kernel or"),
-        (&["small.toml", "--pages", "0:0-9"], "--pages: the model does not tell pages one by one"),
+        (
+            &["small.toml", "--pages", "0:0-9"],
+            "--pages: the model does not report pages one by one",
+        ),
         (&["small.toml", "--model", "k7.1"], "small.toml: 2 runs; --model goes with one: one"),
         (&["small.toml", "--variant", "after", "--model", "k7.x"], "small.toml: variant"),
     ] {
-        let told = workdir.refused(&[&["diverge"], args].concat());
-        assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}: {told}");
+        let message = workdir.refused(&[&["diverge"], args].concat());
+        assert!(message.starts_with(&format!("mglru: error: {want}")), "{args:?}: {message}");
     }
     for (option, value, want) in [
         ("--pages", "0:9-1", "want FILE:FIRST-LAST"),
         ("--picture", "pgscan", "want FIELD=FILE.svg"),
         ("--tolerance", "2%x", "want N, P% or P%+PAGES"),
     ] {
-        let told = workdir.refused(&["diverge", "parts.toml", option, value]);
-        assert!(told.contains(want), "{option} {value}: {told}");
+        let message = workdir.refused(&["diverge", "parts.toml", option, value]);
+        assert!(message.contains(want), "{option} {value}: {message}");
     }
     let fields = workdir.out(&["diverge", "parts.toml", "--fields"], 0);
     assert!(fields.contains("pgsteal") && fields.lines().count() == 16, "{fields}");
@@ -61,11 +64,11 @@ fn what_cannot_be_compared_is_refused() {
 fn two_models_part_and_one_does_not_part_from_itself() {
     let workdir = Workdir::new();
     let sides = ["--variant", "k6.12", "--variant", "classic"];
-    let told = workdir.out(&[&["diverge", "small.toml"], &sides[..]].concat(), 1);
-    assert!(told.contains("first moment: access "), "{told}");
+    let stdout = workdir.out(&[&["diverge", "small.toml"], &sides[..]].concat(), 1);
+    assert!(stdout.contains("first moment: access "), "{stdout}");
     let same = ["--variant", "k7.1", "--model", "twin=k7.1", "--tolerance", "0"];
-    let told = workdir.out(&[&["diverge", "small.toml"], &same[..]].concat(), 0);
-    assert!(told.starts_with("no difference up to access "), "{told}");
+    let stdout = workdir.out(&[&["diverge", "small.toml"], &same[..]].concat(), 0);
+    assert!(stdout.starts_with("no difference up to access "), "{stdout}");
 }
 
 #[test]
@@ -81,8 +84,8 @@ fn a_kernel_and_the_model_are_two_sides() {
     // A model is never the same to the page, and another policy is further off.
     let other = ["diverge", "parts.toml", "--variant", "k6.12", "--model", "m=random"];
     let exact = ["--tolerance", "0"];
-    let told = workdir.out(&[&other[..], &exact].concat(), 1);
-    assert!(told.contains(" on k6.12, ") && told.contains(" on m ("), "{told}");
+    let stdout = workdir.out(&[&other[..], &exact].concat(), 1);
+    assert!(stdout.contains(" on k6.12, ") && stdout.contains(" on m ("), "{stdout}");
     assert!(workdir.out(&[&side[..], &exact].concat(), 1).contains("first moment: access "));
 }
 
@@ -93,8 +96,11 @@ fn one_kernel_alone_is_refused() {
         return;
     }
     write(&workdir);
-    let told = workdir.refused(&["diverge", "parts.toml", "--variant", "k6.12"]);
-    assert!(told.starts_with("mglru: error: parts.toml: 1 runs; diverge compares two"), "{told}");
+    let message = workdir.refused(&["diverge", "parts.toml", "--variant", "k6.12"]);
+    assert!(
+        message.starts_with("mglru: error: parts.toml: 1 runs; diverge compares two"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -137,6 +143,6 @@ fn a_sysctl_alone_is_found_where_it_first_matters() {
     let head = head.replace("readahead_kb = 0", "readahead_kb = 0\nswap.kind = \"zram\"");
     std::fs::write(workdir.path().join("parts.toml"), format!("{head}{job}{tail}")).unwrap();
     let sides = ["--variant", "k6.12+swappiness=0", "--variant", "k6.12+swappiness=200"];
-    let told = workdir.out(&[&["diverge", "parts.toml"], &sides[..]].concat(), 1);
-    assert!(told.contains("first moment: access ") && told.contains("| anon "), "{told}");
+    let stdout = workdir.out(&[&["diverge", "parts.toml"], &sides[..]].concat(), 1);
+    assert!(stdout.contains("first moment: access ") && stdout.contains("| anon "), "{stdout}");
 }

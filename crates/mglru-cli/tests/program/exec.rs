@@ -6,7 +6,8 @@ use std::process::Command;
 use mglru_pager::launch::malloc;
 use mglru_pager::{KEPT_BITS, probe};
 
-fn exec(args: &[&str]) -> (Option<i32>, String, String) {
+/// Runs `mglru exec`. Returns its status, what it printed and what it said.
+pub fn exec(args: &[&str]) -> (Option<i32>, String, String) {
     let mut mglru = Command::new(env!("CARGO_BIN_EXE_mglru"));
     let output = mglru.arg("exec").args(args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_string();
@@ -14,7 +15,7 @@ fn exec(args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// A host that lacks something says what; the test is skipped.
-fn lacking() -> bool {
+pub fn lacking() -> bool {
     let lack = probe().into_iter().find(|fact| !fact.ok && fact.what != KEPT_BITS);
     let lack = lack.map(|fact| format!("{} ({})", fact.detail, fact.fix));
     let no_malloc = || "no libjemalloc.so.2 (mglru doctor --install)".to_string();
@@ -162,8 +163,8 @@ fn fio_verifies_two_files_at_once() {
         let job: Vec<&str> = fio.split(' ').chain(more).collect();
         let (status, out, error) = exec(&[&ours, job.as_slice()].concat());
         // What fio shares between its threads is outside of so small a budget.
-        let told = error.lines().filter(|line| !line.contains(" outside of the budget at most: "));
-        assert_eq!((status, told.count()), (Some(0), 0), "{out}{error}");
+        let lines = error.lines().filter(|line| !line.contains(" outside of the budget at most: "));
+        assert_eq!((status, lines.count()), (Some(0), 0), "{out}{error}");
         assert_eq!(out.matches("err= 0").count(), 2, "{out}");
     }
 }

@@ -10,9 +10,9 @@ fn a_folder_that_cannot_be_made_is_refused() {
     let workdir = Workdir::new();
     fs::write(workdir.path().join("file"), "x").unwrap();
     for out in ["file", "file/below"] {
-        let told = workdir.refused(&["run", "mock.toml", "--out", out]);
-        assert!(told.starts_with(&format!("mglru: error: {out}: ")), "{told}");
-        assert_eq!(told.matches('\n').count(), 1, "{told}");
+        let message = workdir.refused(&["run", "mock.toml", "--out", out]);
+        assert!(message.starts_with(&format!("mglru: error: {out}: ")), "{message}");
+        assert_eq!(message.matches('\n').count(), 1, "{message}");
     }
     assert_eq!(workdir.read("file"), "x");
 }
@@ -24,8 +24,8 @@ fn two_processes_cannot_write_one_folder() {
     let held = fs::File::create(workdir.path().join("o/lock")).unwrap();
     held.lock().unwrap();
     let want = "another mglru is writing this folder; wait for it or take another --out";
-    let told = workdir.refused(&["run", "mock.toml", "--out", "o"]);
-    assert_eq!(told, format!("mglru: error: o: {want}\n"));
+    let message = workdir.refused(&["run", "mock.toml", "--out", "o"]);
+    assert_eq!(message, format!("mglru: error: o: {want}\n"));
     assert!(!workdir.path().join("o/records.jsonl").exists());
     drop(held);
     workdir.out(&["run", "mock.toml", "--out", "o"], 0);
@@ -45,17 +45,17 @@ fn a_full_disk_is_one_line_and_the_next_run_takes_up_where_it_stopped() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.starts_with("mglru: error: full/records.jsonl: File too large"), "{told}");
-    assert_eq!((told.matches('\n').count(), output.stdout.len()), (1, 0), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.starts_with("mglru: error: full/records.jsonl: File too large"), "{stderr}");
+    assert_eq!((stderr.matches('\n').count(), output.stdout.len()), (1, 0), "{stderr}");
     let kept = workdir.read("full/records.jsonl");
     assert!(kept.ends_with('\n') && (1..40).contains(&kept.lines().count()), "{kept}");
 
     let again = workdir.run(&[&seeds[..], &["--out", "full"]].concat());
-    let told = String::from_utf8(again.stderr).unwrap();
+    let stderr = String::from_utf8(again.stderr).unwrap();
     let want = format!("mglru: {} records kept from earlier runs\n", kept.lines().count());
-    assert_eq!((told, again.status.code()), (want, Some(0)));
+    assert_eq!((stderr, again.status.code()), (want, Some(0)));
     workdir.out(&[&seeds[..], &["--out", "whole"]].concat(), 0);
     assert_eq!(workdir.read("full/records.jsonl"), workdir.read("whole/records.jsonl"));
 }

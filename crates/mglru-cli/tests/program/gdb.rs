@@ -47,7 +47,7 @@ impl Held {
         Debugger(line)
     }
 
-    /// What it says once the debugger has left.
+    /// Returns its output once the debugger has left.
     fn ended(mut self) -> (String, i32) {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
@@ -92,23 +92,26 @@ fn kept(workdir: &Workdir, out: &str, file: &str) -> String {
 fn a_debugger_without_a_moment_a_port_or_a_kernel_is_refused() {
     let workdir = Workdir::new();
     plan(&workdir);
-    let told = workdir.refused(&["run", "booted.toml", "--gdb"]);
-    assert!(told.contains("--until <ACCESSES|TIME|EVENT>"), "{told}");
-    let told = workdir.refused(&["run", "booted.toml", "--until", "5", "--gdb=70000"]);
-    assert!(told.contains("invalid value '70000' for '--gdb"), "{told}");
-    let told = workdir.refused(&["run", "small.toml", "--until", "5", "--gdb"]);
-    assert!(told.contains("--until ends booted runs of a workload (--backend kernel)"), "{told}");
+    let message = workdir.refused(&["run", "booted.toml", "--gdb"]);
+    assert!(message.contains("--until <ACCESSES|TIME|EVENT>"), "{message}");
+    let message = workdir.refused(&["run", "booted.toml", "--until", "5", "--gdb=70000"]);
+    assert!(message.contains("invalid value '70000' for '--gdb"), "{message}");
+    let message = workdir.refused(&["run", "small.toml", "--until", "5", "--gdb"]);
+    assert!(
+        message.contains("--until ends booted runs of a workload (--backend kernel)"),
+        "{message}"
+    );
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = format!("--gdb={}", taken.local_addr().unwrap().port());
-    let told = workdir.refused(&["run", "booted.toml", "--until", "5", &port]);
-    assert!(told.starts_with(&format!("mglru: error: {port}: 127.0.0.1:")), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let message = workdir.refused(&["run", "booted.toml", "--until", "5", &port]);
+    assert!(message.starts_with(&format!("mglru: error: {port}: 127.0.0.1:")), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
     if !can_boot(&workdir) {
         return;
     }
-    let told =
+    let message =
         workdir.refused(&["run", "booted.toml", "--backend", "kernel", "--until", "5", "--gdb"]);
-    assert!(told.contains("2 runs; --gdb holds one: one --variant and one seed"), "{told}");
+    assert!(message.contains("2 runs; --gdb holds one: one --variant and one seed"), "{message}");
 }
 
 #[test]

@@ -35,12 +35,12 @@ impl Installed {
 
     fn out(&self, args: &[&str]) -> String {
         let output = self.run(args);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What `mglru doctor` says of the preload library.
+    /// Returns what `mglru doctor` says of the preload library.
     fn library(&self) -> Json {
         let output = self.run(&["doctor", "exec", "--json"]);
         let read: Json = serde_json::from_slice(&output.stdout).unwrap();
@@ -58,9 +58,9 @@ fn the_program_alone_has_its_plans_and_its_truth() {
     let installed = Installed::new();
     assert!(installed.out(&["list"]).contains("quickstart"));
     assert!(installed.out(&["show", "mongodb"]).contains("wiredtiger"));
-    let told = installed.out(&["doctor", "sim", "plans", "truth", "page"]);
-    assert!(told.lines().all(|line| line.contains(" ok ")), "{told}");
-    assert!(told.contains("7.3.4") && told.contains(" records"), "{told}");
+    let stdout = installed.out(&["doctor", "sim", "plans", "truth", "page"]);
+    assert!(stdout.lines().all(|line| line.contains(" ok ")), "{stdout}");
+    assert!(stdout.contains("7.3.4") && stdout.contains(" records"), "{stdout}");
     let args = ["run", "quickstart", "--scale", "1/64", "--seeds", "1", "--out", "o"];
     let output = installed.run(&args);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
@@ -95,9 +95,9 @@ fn a_program_without_its_library_says_what_to_do_and_with_it_runs() {
     }
     let output = installed.run(&["exec", "--memory.max", "64MiB", "--", "true"]);
     if cfg!(debug_assertions) {
-        let told = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2));
-        assert!(told.contains("is not beside mglru; install it there, or set"), "{told}");
+        assert!(stderr.contains("is not beside mglru; install it there, or set"), "{stderr}");
     } else {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
     }
@@ -110,14 +110,14 @@ fn a_feature_that_lacks_something_is_status_1_and_names_the_line_to_type() {
     let mut command = Command::new(installed.path("bin/mglru"));
     command.args(["doctor", "kernel", "--quick"]).env("PATH", &empty).env("HOME", &empty);
     let output = command.output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    if told.contains("ok       qemu") {
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    if stdout.contains("ok       qemu") {
         return println!("skipped: QEMU lies outside of PATH, too");
     }
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("kernel     missing  "), "{told}");
-    assert!(told.contains("apt-get install qemu-system-x86"), "{told}");
-    assert!(told.contains("kernel              mglru doctor --install"), "{told}");
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    assert!(stdout.starts_with("kernel     missing  "), "{stdout}");
+    assert!(stdout.contains("apt-get install qemu-system-x86"), "{stdout}");
+    assert!(stdout.contains("kernel              mglru doctor --install"), "{stdout}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Plans of jobs and of several workloads: mistakes name section, line and word; phases are told.
+//! Plans of jobs and of several workloads: an error names section, line and word of a mistake; a
+//! record reports each phase.
 
 use std::fs;
 
@@ -91,9 +92,9 @@ fn mistakes_name_section_line_and_word() {
         let text = if JOB.contains(from) { JOB } else { SEVERAL };
         assert!(text.contains(from), "{from}");
         fs::write(workdir.path().join("p.toml"), text.replace(from, to)).unwrap();
-        let told = workdir.refused(&["run", "p.toml"]);
-        assert!(told.starts_with(&format!("mglru: error: p.toml: {want}")), "{told}{want}");
-        assert_eq!(told.matches('\n').count(), 1, "{told}");
+        let message = workdir.refused(&["run", "p.toml"]);
+        assert!(message.starts_with(&format!("mglru: error: p.toml: {want}")), "{message}{want}");
+        assert_eq!(message.matches('\n').count(), 1, "{message}");
     }
 }
 
@@ -121,8 +122,8 @@ fn several_workloads_run_side_by_side_and_a_variant_adds_a_limit() {
     let workdir = Workdir::new();
     fs::write(workdir.path().join("p.toml"), SEVERAL).unwrap();
     let table = workdir.out(&["run", "p.toml", "--format", "json"], 0);
-    let told: serde_json::Value = serde_json::from_str(&table).unwrap();
-    let text = told.to_string();
+    let report: serde_json::Value = serde_json::from_str(&table).unwrap();
+    let text = report.to_string();
     assert!(text.contains("pgpgin@one.read"), "{text}");
     let table = workdir.out(&["run", "p.toml", "--out", "q"], 0);
     let row = table.lines().find(|line| line.starts_with("| pgpgin@one.read")).unwrap();

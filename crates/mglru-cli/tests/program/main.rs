@@ -9,6 +9,7 @@ mod contrib;
 mod control;
 mod diverge;
 mod exec;
+mod exec_events;
 mod folders;
 mod gdb;
 mod installed;
@@ -127,8 +128,8 @@ fn jobs_do_not_show_in_records_and_a_second_run_keeps_them() {
     }
     assert_eq!(workdir.read("a/records.jsonl"), workdir.read("b/records.jsonl"));
     let again = workdir.run(&[&sweep[..], &["--out", "a"]].concat());
-    let told = String::from_utf8(again.stderr).unwrap();
-    assert_eq!(told, "mglru: 18 records kept from earlier runs\n");
+    let stderr = String::from_utf8(again.stderr).unwrap();
+    assert_eq!(stderr, "mglru: 18 records kept from earlier runs\n");
     assert_eq!(workdir.read("a/records.jsonl"), workdir.read("b/records.jsonl"));
 }
 
@@ -149,8 +150,8 @@ fn a_full_output_is_an_error_and_a_closed_one_is_not() {
     if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
         let output = program.args(["list", "counters"]).stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.starts_with("mglru: error: stdout: "), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with("mglru: error: stdout: "), "{stderr}");
     }
     let mut gone = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
     let writer = gone.stdin.take().unwrap();

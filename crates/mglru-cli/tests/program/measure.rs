@@ -27,8 +27,8 @@ fn sections_are_measured_and_the_status_is_the_verdict() {
     let sections = ["hit", "fault", "umap", "aging", "budget"];
     let quick = [&sections[..], &["--quick", "--format", "json", "--dir", place]].concat();
     let (status, text, _) = measure(&quick);
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let findings = told["findings"].as_array().unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let findings = report["findings"].as_array().unwrap();
     let mut named: Vec<&str> = findings.iter().map(|f| f["section"].as_str().unwrap()).collect();
     named.dedup();
     assert_eq!(named, sections);

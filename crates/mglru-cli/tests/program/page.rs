@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::workdir::Workdir;
 
-/// What the browser made of a page: the document, and what it said.
+/// Holds the browser's document of a page, and its messages.
 struct Seen {
     document: String,
     said: String,
@@ -80,7 +80,7 @@ fn samples_are_kept_beside_the_records_and_a_damaged_file_is_named() {
 }
 
 #[test]
-fn a_miss_ratio_curve_is_told_in_a_sentence_and_drawn() {
+fn a_miss_ratio_curve_has_a_sentence_and_a_chart() {
     let workdir = Workdir::new();
     let lines: String = (0..60_000u64).map(|i| format!("{}\n", i * i * 7919 % 5_003)).collect();
     std::fs::write(workdir.path().join("t.trc"), lines).unwrap();
@@ -108,4 +108,33 @@ fn a_miss_ratio_curve_is_told_in_a_sentence_and_drawn() {
     assert!(!seen.said.contains("CONSOLE"), "{}", seen.said);
     assert!(seen.document.contains("<body data-drawn=\"1\">"), "{}", seen.document.len());
     assert!(drawings(&seen.document).concat().contains("enough"));
+}
+
+#[test]
+fn the_cost_of_a_start_is_drawn_on_a_narrow_page() {
+    let workdir = Workdir::new();
+    let asked = ["start-cost", "--groups", "16,64", "--calls", "3", "--out", "cost.html"];
+    workdir.out(&asked, 0);
+    let Some(seen) = browse(&workdir.path().join("cost.html"), 390) else {
+        return println!("skipped: needs a browser (apt-get install chromium)");
+    };
+    assert!(!seen.said.contains("CONSOLE"), "{}", seen.said);
+    assert!(seen.document.contains("<body data-drawn=\"1\">"), "{}", seen.document.len());
+    assert!(drawings(&seen.document).concat().contains("memcg LRU"));
+}
+
+#[test]
+fn an_ablation_has_a_chart_of_its_comparisons() {
+    let workdir = Workdir::new();
+    let asked = ["ablate", "mongodb", "--scale", "1/256", "--seeds", "2", "--mode", "one-in"];
+    let said = workdir.out(&[&asked[..], &["--out", "o"]].concat(), 0);
+    assert!(said.ends_with("records: o\npage: o/ablation.html\n"), "{said}");
+    let page = workdir.read("o/ablation.html");
+    assert!(page.contains("\"label\":\"p10 · pgpgin\""), "{}", page.len());
+    let Some(seen) = browse(&workdir.path().join("o/ablation.html"), 390) else {
+        return println!("skipped: needs a browser (apt-get install chromium)");
+    };
+    assert!(!seen.said.contains("CONSOLE"), "{}", seen.said);
+    assert!(seen.document.contains("<body data-drawn=\"1\">"), "{}", seen.document.len());
+    assert!(drawings(&seen.document).concat().contains("p10 · pgpgin"));
 }

@@ -57,10 +57,13 @@ fn a_profile_is_the_same_each_time_and_leaves_the_run_as_it_is() {
     let lines = workdir.out(&["profile", "a", "--format", "collapsed"], 0);
     assert!(lines.contains("k6.12;kernel;shrink_folio_list "), "{lines}");
     assert!(workdir.out(&["profile", "a", "--format", "svg"], 0).starts_with("<svg "));
-    let told = workdir.refused(&["profile", "plain"]);
-    assert_eq!(told, "mglru: error: plain: k6.12 seed 1 has no profile; run it with --profile\n");
-    let told = workdir.refused(&["profile", "a", "--variant", "x"]);
-    assert_eq!(told, "mglru: error: --variant x: not in a (it has: k6.12)\n");
+    let message = workdir.refused(&["profile", "plain"]);
+    assert_eq!(
+        message,
+        "mglru: error: plain: k6.12 seed 1 has no profile; run it with --profile\n"
+    );
+    let message = workdir.refused(&["profile", "a", "--variant", "x"]);
+    assert_eq!(message, "mglru: error: --variant x: not in a (it has: k6.12)\n");
 }
 
 #[test]
@@ -79,22 +82,22 @@ fn a_qemu_that_has_no_plugins_is_one_line() {
     let mut mglru = Command::new(env!("CARGO_BIN_EXE_mglru"));
     mglru.env("PATH", format!("{}:{path}", workdir.path().display())).current_dir(workdir.path());
     let output = mglru.args(RUN).args(["--profile", "--out", "o"]).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), told.matches('\n').count()), (Some(2), 1), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), stderr.matches('\n').count()), (Some(2), 1), "{stderr}");
     let want = "--profile: this QEMU cannot count instructions by function: qemu-system-x86_64: \
                 -plugin: invalid option";
-    assert!(told.contains(want), "{told}");
+    assert!(stderr.contains(want), "{stderr}");
 }
 
 #[test]
 fn counting_needs_virtual_time_and_a_booted_kernel() {
     let workdir = Workdir::new();
     plan(&workdir);
-    let told = workdir.refused(&[&RUN[..], &["--profile", "--host-time"]].concat());
+    let message = workdir.refused(&[&RUN[..], &["--profile", "--host-time"]].concat());
     let want = "mglru: error: booted.toml: kernel.profile = true: instructions are counted in";
-    assert!(told.starts_with(want), "{told}");
-    let told = workdir.refused(&["run", "small.toml", "--profile", "--backend", "sim"]);
-    assert!(told.contains("--host-time and --profile go with --backend kernel"), "{told}");
-    let told = workdir.refused(&["profile", "gone"]);
-    assert!(told.starts_with("mglru: error: gone: "), "{told}");
+    assert!(message.starts_with(want), "{message}");
+    let message = workdir.refused(&["run", "small.toml", "--profile", "--backend", "sim"]);
+    assert!(message.contains("--host-time and --profile go with --backend kernel"), "{message}");
+    let message = workdir.refused(&["profile", "gone"]);
+    assert!(message.starts_with("mglru: error: gone: "), "{message}");
 }

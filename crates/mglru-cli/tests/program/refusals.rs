@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::workdir::Workdir;
 
-/// What a plan and its options may get wrong, and how the line about it begins.
+/// Lists mistakes of a plan and its options, and how the line about each begins.
 const MISTAKES: &[(&str, &str)] = &[
     (
         "mock.toml --scale 2",
@@ -117,9 +117,9 @@ fn every_mistake_is_one_line_and_status_2() {
     fs::write(workdir.path().join("broken.toml"), "name = \"t\"\ntitle = = 3\n").unwrap();
     for (args, want) in MISTAKES {
         let args: Vec<&str> = ["run"].into_iter().chain(args.split(' ')).collect();
-        let told = workdir.refused(&args);
-        assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}\n{told}{want}");
-        assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
+        let message = workdir.refused(&args);
+        assert!(message.starts_with(&format!("mglru: error: {want}")), "{args:?}\n{message}{want}");
+        assert_eq!(message.matches('\n').count(), 1, "{args:?}: {message}");
     }
     assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
 }
@@ -136,9 +136,9 @@ fn other_commands_refuse_alike() {
         (&["ablate", "mock.toml", "--variant", "after"], "--variant after: ablate makes its own"),
     ];
     for (args, want) in cases {
-        let told = workdir.refused(args);
-        assert!(told.starts_with(&format!("mglru: error: {want}")), "{args:?}: {told}");
-        assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
+        let message = workdir.refused(args);
+        assert!(message.starts_with(&format!("mglru: error: {want}")), "{args:?}: {message}");
+        assert_eq!(message.matches('\n').count(), 1, "{args:?}: {message}");
     }
 }
 
@@ -164,9 +164,9 @@ fn damaged_traces_are_refused_by_every_command() {
             &["trace", "replay", name, "--policy", "lru,min", "--size", "1"],
         ];
         for args in commands {
-            let told = workdir.refused(args);
-            assert!(told.contains(name), "{args:?}: {told}");
-            assert_eq!(told.matches('\n').count(), 1, "{args:?}: {told}");
+            let message = workdir.refused(args);
+            assert!(message.contains(name), "{args:?}: {message}");
+            assert_eq!(message.matches('\n').count(), 1, "{args:?}: {message}");
         }
     }
     assert!(!workdir.path().join("mglru-runs").exists(), "a refused run leaves nothing behind");
@@ -183,8 +183,8 @@ fn a_cache_is_given_once_and_is_a_size() {
     let twice = refused("groups./trace.memory.max=1MiB");
     assert!(twice.contains("workload.cache: contradicts groups./trace.memory.max"), "{twice}");
     for bad in ["0", "101%", "-1", "big", "[1.5]"] {
-        let told = refused(&format!("workload.cache={bad}"));
-        assert!(told.contains("workload.cache = "), "{bad}: {told}");
-        assert!(told.contains("expected "), "{bad}: {told}");
+        let message = refused(&format!("workload.cache={bad}"));
+        assert!(message.contains("workload.cache = "), "{bad}: {message}");
+        assert!(message.contains("expected "), "{bad}: {message}");
     }
 }

@@ -62,8 +62,8 @@ fn differing(first: &[u8], second: &[u8]) -> Vec<String> {
     };
     let (first, second) = (fields(first), fields(second));
     let names: BTreeSet<_> = first.keys().chain(second.keys()).collect();
-    let told = |name: &&String| format!("{name}: {:?} {:?}", first.get(*name), second.get(*name));
-    names.iter().filter(|name| first.get(**name) != second.get(**name)).map(told).collect()
+    let line = |name: &&String| format!("{name}: {:?} {:?}", first.get(*name), second.get(*name));
+    names.iter().filter(|name| first.get(**name) != second.get(**name)).map(line).collect()
 }
 
 fn flatten(name: &str, value: &Json, fields: &mut BTreeMap<String, String>) {
@@ -81,8 +81,8 @@ fn flatten(name: &str, value: &Json, fields: &mut BTreeMap<String, String>) {
 #[test]
 fn fields_that_differ_are_named() {
     let (a, b) = (r#"{"x": {"y": [1, 2]}, "z": 3}"#, r#"{"x": {"y": [1, 4]}}"#);
-    let told = differing(a.as_bytes(), b.as_bytes());
-    assert_eq!(told, [r#"/x/y/1: Some("2") Some("4")"#, r#"/z: Some("3") None"#]);
+    let lines = differing(a.as_bytes(), b.as_bytes());
+    assert_eq!(lines, [r#"/x/y/1: Some("2") Some("4")"#, r#"/z: Some("3") None"#]);
 }
 
 /// The result of `run` while every processor has something else to do.
@@ -109,9 +109,9 @@ fn virtual_time_needs_translation() {
     plan(&workdir);
     let args = ["run", "booted.toml", "--backend", "kernel", "--set"];
     let args = [&args[..], &["kernel.accel=kvm", "--set", "kernel.clock=virtual"]].concat();
-    let told = workdir.refused(&args);
+    let message = workdir.refused(&args);
     let want = "booted.toml: kernel.accel = kvm: virtual time counts instructions";
-    assert!(told.starts_with(&format!("mglru: error: {want}")), "{told}");
+    assert!(message.starts_with(&format!("mglru: error: {want}")), "{message}");
     assert!(workdir.refused(&["run", "booted.toml", "--host-time", "--backend", "sim"]).contains(
         "--backend sim: --kernel, --modules, --append, --host-time and --profile go with"
     ));

@@ -11,7 +11,7 @@ use mglru_pager::launch::{ENV_CONTROL, malloc, socket_of};
 use mglru_pager::probe;
 
 /// A host that lacks something says what; the test is skipped.
-fn lacking(optional: &[&str]) -> bool {
+pub(crate) fn lacking(optional: &[&str]) -> bool {
     let lack = probe()
         .into_iter()
         .find(|fact| !fact.ok && (fact.required || optional.contains(&fact.what)));
@@ -61,8 +61,8 @@ impl Program {
         mglru(self.folder.path(), args).output().unwrap()
     }
 
-    /// What a command prints; it must succeed.
-    fn told(&self, args: &[&str]) -> String {
+    /// Returns what a command prints; it must succeed.
+    fn stdout(&self, args: &[&str]) -> String {
         let output = self.ctl(args);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), &*said), (Some(0), ""), "{args:?}");
@@ -103,28 +103,30 @@ fn mglru(folder: &Path, args: &[&str]) -> Command {
 fn a_running_program_is_read_and_steered() {
     let Some(program) = Program::start(&[]) else { return };
     let pid = program.child.id().to_string();
-    let listed = program.told(&["ctl", "ls"]);
+    let listed = program.stdout(&["ctl", "ls"]);
     assert!(listed.contains(&pid) && listed.contains("python3"), "{listed}");
-    assert_eq!(program.told(&["ctl", "get", "memory.max"]), "33554432\n");
-    program.told(&["ctl", "set", "memory.high", "24M"]);
-    assert_eq!(program.told(&["ctl", "--pid", &pid, "get", "memory.high"]), "25165824\n");
-    program.told(&["ctl", "mkdir", "/side"]);
-    assert!(program.told(&["ctl", "ls", "/"]).starts_with("side/\ncgroup.controllers\n"));
-    assert!(program.told(&["ctl", "ls", "/"]).contains("\nmemory.unmanaged\n"));
-    assert!(!program.told(&["ctl", "ls", "/side"]).contains("memory.unmanaged"));
-    program.told(&["ctl", "rmdir", "/side"]);
-    program.told(&["ctl", "reclaim", "1M"]);
-    let stat = program.told(&["ctl", "get", "memory.stat"]);
+    assert_eq!(program.stdout(&["ctl", "get", "memory.max"]), "33554432\n");
+    program.stdout(&["ctl", "set", "memory.high", "24M"]);
+    assert_eq!(program.stdout(&["ctl", "--pid", &pid, "get", "memory.high"]), "25165824\n");
+    program.stdout(&["ctl", "mkdir", "/side"]);
+    assert!(program.stdout(&["ctl", "ls", "/"]).starts_with("side/\ncgroup.controllers\n"));
+    assert!(program.stdout(&["ctl", "ls", "/"]).contains("\nmemory.unmanaged\n"));
+    assert!(!program.stdout(&["ctl", "ls", "/side"]).contains("memory.unmanaged"));
+    program.stdout(&["ctl", "rmdir", "/side"]);
+    program.stdout(&["ctl", "reclaim", "1M"]);
+    let stat = program.stdout(&["ctl", "get", "memory.stat"]);
     assert!(stat.lines().any(|line| line.starts_with("pgsteal_proactive ")), "{stat}");
-    let unmanaged = program.told(&["ctl", "get", "memory.unmanaged"]);
+    let unmanaged = program.stdout(&["ctl", "get", "memory.unmanaged"]);
     assert!(unmanaged.starts_with("total ") && unmanaged.contains("\nno_heap 0\n"), "{unmanaged}");
-    let what_if = program.told(&["ctl", "what-if", "--factor", "2", "--format", "json"]);
+    let what_if = program.stdout(&["ctl", "what-if", "--factor", "2", "--format", "json"]);
     let what_if: serde_json::Value = serde_json::from_str(&what_if).unwrap();
     assert_eq!(what_if[0]["factor"], 2.0);
-    let top = program.told(&["top", "--once", "--interval", "0.1", "--format", "json"]);
+    let page = program.stdout(&["ctl", "what-if", "--factor", "2", "--format", "html"]);
+    assert!(page.starts_with("<!doctype html>") && page.contains("\"asked\":[{"), "{}", page.len());
+    let top = program.stdout(&["top", "--once", "--interval", "0.1", "--format", "json"]);
     let top: serde_json::Value = serde_json::from_str(&top).unwrap();
     assert_eq!((&top[0]["group"], &top[0]["max"]), (&"/".into(), &33_554_432.into()));
-    let table = program.told(&["top", "--once", "--interval", "0.1"]);
+    let table = program.stdout(&["top", "--once", "--interval", "0.1"]);
     assert!(top[0]["outside"].is_u64() && table.contains("outside"), "{table}");
     assert!(table.contains("refault/s") && table.contains("32.0M"), "{table}");
 
@@ -158,7 +160,7 @@ fn a_socket_goes_with_its_program_however_that_ends() {
     program.child.wait().unwrap();
     let names = std::fs::read_to_string("/proc/net/unix").unwrap();
     assert!(!names.contains(socket.to_str().unwrap()), "killed");
-    let listed = program.told(&["ctl", "ls"]);
+    let listed = program.stdout(&["ctl", "ls"]);
     assert_eq!(listed.lines().count(), 2, "{listed}");
     let left = program.folder.path().read_dir().unwrap().count();
     assert_eq!(left, 0, "no swap file either");
@@ -167,8 +169,8 @@ fn a_socket_goes_with_its_program_however_that_ends() {
 #[test]
 fn a_lower_limit_is_reached_or_said_not_to_be() {
     let Some(program) = Program::start(&[]) else { return };
-    program.told(&["ctl", "set", "memory.max", "24M"]);
-    let current: u64 = program.told(&["ctl", "get", "memory.current"]).trim().parse().unwrap();
+    program.stdout(&["ctl", "set", "memory.max", "24M"]);
+    let current: u64 = program.stdout(&["ctl", "get", "memory.current"]).trim().parse().unwrap();
     assert!(current <= 24 << 20, "{current}");
     program.end();
     const NOISE: &str = "import os, sys
@@ -206,7 +208,7 @@ fn the_groups_are_a_directory_like_a_cgroups() {
     std::fs::create_dir(path("web/cache")).unwrap();
     assert!(!path("web/memory.unmanaged").exists());
     std::fs::write(path("web/cache/memory.max"), "8M").unwrap();
-    assert_eq!(program.told(&["ctl", "get", "memory.max", "/web/cache"]), "8388608\n");
+    assert_eq!(program.stdout(&["ctl", "get", "memory.max", "/web/cache"]), "8388608\n");
     assert_eq!(errno(std::fs::remove_dir(path("web"))), Some(16));
     assert_eq!(errno(std::fs::create_dir(path("web"))), Some(17));
     std::fs::remove_dir(path("web/cache")).unwrap();
@@ -255,7 +257,7 @@ fn metrics_for_other_hosts_are_said_to_be() {
 }
 
 #[test]
-fn what_cannot_be_served_is_told_before_the_program_starts() {
+fn what_cannot_be_served_is_refused_before_the_program_starts() {
     if lacking(&[]) {
         return;
     }

@@ -21,8 +21,8 @@ fn tasks_made_one_by_one_and_merged_give_the_records_of_a_run() {
     let workdir = Workdir::new();
     let list = "groups./touch.memory.max=[\"4MiB\", \"6MiB\"]";
     workdir.out(&["run", "small.toml", "--seeds", "2", "--set", list, "--out", "run"], 0);
-    let told = workdir.out(&with(&["--out", "m", "--tasks", "tasks"]), 0);
-    assert_eq!(told, "8 tasks: tasks\n");
+    let stdout = workdir.out(&with(&["--out", "m", "--tasks", "tasks"]), 0);
+    assert_eq!(stdout, "8 tasks: tasks\n");
     let tasks = fs::read_to_string(workdir.path().join("tasks")).unwrap();
     let mut made = Vec::new();
     for line in tasks.lines().rev() {
@@ -92,6 +92,6 @@ fn ray_without_its_packages_is_one_line() {
     let ran = command.env("PYTHONPATH", workdir.path()).output().unwrap();
     let error = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{error}");
-    let told = "mglru: error: --ray: needs the Python packages mglru and ray (pip install";
-    assert!(error.starts_with(told) && error.lines().count() == 1, "{error}");
+    let message = "mglru: error: --ray: needs the Python packages mglru and ray (pip install";
+    assert!(error.starts_with(message) && error.lines().count() == 1, "{error}");
 }

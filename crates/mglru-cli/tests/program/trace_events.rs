@@ -38,12 +38,12 @@ fn counter(workdir: &Workdir, out: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn a_small_run_tells_its_events_as_ftrace_does() {
+fn a_small_run_prints_its_events_as_ftrace_does() {
     let workdir = Workdir::new();
     let run = ["run", "small.toml", "--variant", "after", "--out"];
     workdir.out(&[&run[..], &["a"]].concat(), 0);
-    let told = workdir.out(&[&run[..], &["b", "--trace-events", "t.txt"]].concat(), 0);
-    assert!(told.ends_with("\ntrace events: t.txt\n"), "{told}");
+    let stdout = workdir.out(&[&run[..], &["b", "--trace-events", "t.txt"]].concat(), 0);
+    assert!(stdout.ends_with("\ntrace events: t.txt\n"), "{stdout}");
     assert_eq!(workdir.read("a/records.jsonl"), workdir.read("b/records.jsonl"));
     let text = workdir.read("t.txt");
     assert!(text.starts_with("# tracer: nop\n#\n"));
@@ -79,12 +79,12 @@ fn each_run_has_a_file_and_records_stay() {
     let run = ["run", "small.toml", "--out", "a"];
     workdir.out(&run, 0);
     let records = workdir.read("a/records.jsonl");
-    let told = workdir.run(&[&run[..], &["--trace-events", "t.pftrace"]].concat());
-    let told = String::from_utf8(told.stdout).unwrap();
+    let output = workdir.run(&[&run[..], &["--trace-events", "t.pftrace"]].concat());
+    let output = String::from_utf8(output.stdout).unwrap();
     assert_eq!(workdir.read("a/records.jsonl"), records);
     for variant in ["before", "after"] {
         let file = format!("t-sim-{variant}-1.pftrace");
-        assert!(told.contains(&format!("trace events: {file}\n")), "{told}");
+        assert!(output.contains(&format!("trace events: {file}\n")), "{output}");
         let trace = std::fs::read(workdir.path().join(file)).unwrap();
         assert!(trace.len() > 10_000 && trace[0] == 0x0a);
     }
@@ -94,22 +94,22 @@ fn each_run_has_a_file_and_records_stay() {
 fn what_cannot_be_had_is_refused_in_one_line() {
     let workdir = Workdir::new();
     let refused = |plan: &str, more: &[&str]| {
-        let told = workdir.refused(&[&["run", plan, "--trace-events"][..], more].concat());
-        assert_eq!(told.lines().count(), 1, "{told}");
-        told
+        let message = workdir.refused(&[&["run", plan, "--trace-events"][..], more].concat());
+        assert_eq!(message.lines().count(), 1, "{message}");
+        message
     };
-    let told = refused("small.toml", &["no/t.txt", "--variant", "after", "--out", "o"]);
-    assert!(told.contains("no/t.txt: No such file"), "{told}");
-    let told = refused("small.toml", &["/dev/full", "--variant", "after", "--out", "o"]);
-    assert!(told.contains("--trace-events: /dev/full: No space left on device"), "{told}");
-    let told = refused("mock.toml", &["t.txt"]);
-    assert!(told.contains("no run of the backend mock has any"), "{told}");
+    let message = refused("small.toml", &["no/t.txt", "--variant", "after", "--out", "o"]);
+    assert!(message.contains("no/t.txt: No such file"), "{message}");
+    let message = refused("small.toml", &["/dev/full", "--variant", "after", "--out", "o"]);
+    assert!(message.contains("--trace-events: /dev/full: No space left on device"), "{message}");
+    let message = refused("mock.toml", &["t.txt"]);
+    assert!(message.contains("no run of the backend mock has any"), "{message}");
     assert!(refused("all", &["t.txt"]).contains("--trace-events: name one plan"));
 }
 
 /// The page that a task reads first comes for it; what there is not is named.
 #[test]
-fn the_life_of_a_page_is_told() {
+fn the_life_of_a_page_is_explained() {
     let workdir = Workdir::new();
     let run = ["explain", "small.toml", "--variant", "after"];
     let explain = |more: &[&str]| workdir.out(&[&run[..], more].concat(), 0);
@@ -125,9 +125,12 @@ fn the_life_of_a_page_is_told() {
     assert_eq!(moments.len(), text.lines().count() - 1);
     assert_eq!(moments[0]["event"], "came");
     let refused = |page: &str| workdir.refused(&[&run[..], &[page]].concat());
-    let told = refused("log:1");
-    assert!(told.contains("after seed 1: the workload has no `log` (it has: file0 ("), "{told}");
+    let message = refused("log:1");
+    assert!(
+        message.contains("after seed 1: the workload has no `log` (it has: file0 ("),
+        "{message}"
+    );
     assert!(refused("file0").contains("want FILE:PAGE"));
-    let told = workdir.refused(&["explain", "mock.toml", "file0:1"]);
-    assert!(told.contains("only the model tells the life of a page"), "{told}");
+    let message = workdir.refused(&["explain", "mock.toml", "file0:1"]);
+    assert!(message.contains("only the model knows the life of a page"), "{message}");
 }

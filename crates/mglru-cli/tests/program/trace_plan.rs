@@ -94,23 +94,23 @@ fn a_bound_refuses_what_it_cannot_answer() {
     let workdir = Workdir::new();
     passes(&workdir);
     let set = ["--set", "workload.path=t.addr", "--set", "workload.writes=true"];
-    let told = workdir.refused(&[&["run", "trace", "--variant", "lru"], &set[..]].concat());
-    assert!(told.contains("lru seed 1: a flat cache only reads pages of files"), "{told}");
+    let message = workdir.refused(&[&["run", "trace", "--variant", "lru"], &set[..]].concat());
+    assert!(message.contains("lru seed 1: a flat cache only reads pages of files"), "{message}");
 }
 
 #[test]
-fn a_group_too_small_to_run_is_told() {
+fn a_group_too_small_to_run_is_reported() {
     let workdir = Workdir::new();
     passes(&workdir);
     let set = ["--set", "workload.path=t.addr", "--set", "workload.cache=1"];
     let output = workdir.run(&[&["run", "trace", "--variant", "after"], &set[..]].concat());
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     // One page is enough for one task, unless its reads need more at a time.
     match output.status.code() {
-        Some(0) => assert_eq!(told, ""),
+        Some(0) => assert_eq!(stderr, ""),
         status => {
-            assert_eq!(status, Some(2), "{told}");
-            assert!(told.contains("too small"), "{told}");
+            assert_eq!(status, Some(2), "{stderr}");
+            assert!(stderr.contains("too small"), "{stderr}");
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use mglru_pager::launch::malloc;
 use serde_json::Value;
 
+use crate::steer::lacking;
 use crate::workdir::Workdir;
 
 /// Runs of pages, some of them again and again, every fifth a write.
@@ -44,8 +46,8 @@ fn converted_traces_replay_alike_in_both_forms() {
 fn imported_and_anonymized_traces_replay_alike() {
     let workdir = Workdir::new();
     fs::write(workdir.path().join("hm.csv"), rows()).unwrap();
-    let told = workdir.out(&["trace", "import", "hm.csv", "a.mtr", "--from", "msr"], 0);
-    assert!(told.starts_with("a.mtr: 3000 events, "), "{told}");
+    let stdout = workdir.out(&["trace", "import", "hm.csv", "a.mtr", "--from", "msr"], 0);
+    assert!(stdout.starts_with("a.mtr: 3000 events, "), "{stdout}");
     let columns = "time=1,space=3,op=4,offset=5,size=6";
     let described = ["--columns", columns, "--time-unit", "100ns"];
     workdir.out(&[&["trace", "import", "hm.csv", "b.mtr"][..], &described].concat(), 0);
@@ -62,13 +64,13 @@ fn imported_and_anonymized_traces_replay_alike() {
 fn what_cannot_be_written_leaves_nothing_and_says_why() {
     let workdir = Workdir::new();
     fs::write(workdir.path().join("hm.csv"), rows() + "1,hm,0,Erase,0,1,1\n").unwrap();
-    let told = workdir.refused(&["trace", "import", "hm.csv", "a.mtr", "--from", "msr"]);
-    assert!(told.contains("hm.csv: line 3001: expected an operation"), "{told}");
-    let told = workdir.refused(&["trace", "anonymize", "hm.csv", "a.mtr"]);
-    assert!(told.contains("hm.csv: no compact trace: convert or import it first"), "{told}");
+    let message = workdir.refused(&["trace", "import", "hm.csv", "a.mtr", "--from", "msr"]);
+    assert!(message.contains("hm.csv: line 3001: expected an operation"), "{message}");
+    let message = workdir.refused(&["trace", "anonymize", "hm.csv", "a.mtr"]);
+    assert!(message.contains("hm.csv: no compact trace: convert or import it first"), "{message}");
     workdir.refused(&["trace", "convert", "missing", "a.mtr"]);
-    let told = workdir.refused(&["trace", "convert", "hm.csv", "no/a.mtr"]);
-    assert!(told.contains("no/a.mtr: "), "{told}");
+    let message = workdir.refused(&["trace", "convert", "hm.csv", "no/a.mtr"]);
+    assert!(message.contains("no/a.mtr: "), "{message}");
     let files = fs::read_dir(workdir.path()).unwrap().flatten();
     let names: Vec<_> = files.map(|file| file.file_name()).collect();
     assert!(!names.iter().any(|name| name.to_string_lossy().contains("mtr")), "{names:?}");
@@ -85,11 +87,46 @@ fn a_recorded_program_keeps_its_output_and_status_and_its_trace_has_a_curve() {
     let command = "seq 20000 | sort -r | tail -n 1; exit 5";
     let output = workdir.run(&["trace", "record", "--", "sh", "-c", command]);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(5), &b"1\n"[..]));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("sh.mtr: ") && told.contains("\n4 processes, "), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("sh.mtr: ") && stderr.contains("\n4 processes, "), "{stderr}");
     let curve = workdir.out(&["trace", "mrc", "sh.mtr"], 0);
     assert!(curve.contains("sh: "), "{curve}");
-    let told = workdir.refused(&["trace", "record", "--window", "5000", "--", "true"]);
-    assert!(told.contains("--window") && told.contains("a power of two"), "{told}");
+    let message = workdir.refused(&["trace", "record", "--window", "5000", "--", "true"]);
+    assert!(message.contains("--window") && message.contains("a power of two"), "{message}");
     workdir.refused(&["trace", "record", "--out", "no/t.mtr", "--", "true"]);
+}
+
+/// Touches 24 MiB three times over.
+const TOUCHES: &str = "m = bytearray(24 << 20)
+for n in range(3):
+    for at in range(0, len(m), 4096): m[at] = n
+raise SystemExit(7)";
+
+#[test]
+fn the_pager_sees_pages_that_come_back_to_a_program_under_a_budget() {
+    if lacking(&["UFFDIO_MOVE and fork events"]) || malloc().is_none() {
+        return println!("skipped: needs the pager and libjemalloc2");
+    }
+    let workdir = Workdir::new();
+    let record = ["trace", "record", "--by", "pager"];
+    let under = ["--memory.max", "16M", "--out", "t.mtr", "--", "python3", "-c", TOUCHES];
+    let output = workdir.run(&[&record[..], &under].concat());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{stderr}");
+    assert!(stderr.contains("t.mtr: "), "{stderr}");
+    let info = workdir.out(&["trace", "info", "t.mtr", "--format", "json"], 0);
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    let number = |name: &str| info[name].as_u64().unwrap();
+    assert!(number("unique") > 6000, "{info}");
+    assert!(number("requests") > number("unique") * 3 / 2, "{info}");
+    let left = fs::read_dir(workdir.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(left.filter(|name| name.to_string_lossy().contains("events")).count(), 0);
+    for (options, problem) in [
+        (&["--by", "pager"][..], "--memory.max <SIZE>"),
+        (&["--by", "pager", "--memory.max", "1G", "--window", "4096"], "--window: only"),
+        (&["--memory.max", "1G"], "--memory.max: only --by pager"),
+    ] {
+        let message = workdir.refused(&[&["trace", "record"], options, &["--", "true"]].concat());
+        assert!(message.contains(problem), "{options:?}: {message}");
+    }
 }

@@ -43,7 +43,7 @@ fn replay(workdir: &Workdir, name: &str, options: &str) -> Value {
     serde_json::from_str(&workdir.out(&args, 0)).unwrap()
 }
 
-/// What `sh` makes of a script in which `$M` is the program.
+/// Runs a script in `sh`, in which `$M` is the program.
 fn shell(workdir: &Workdir, script: &str) -> Output {
     let mut bash = Command::new("bash");
     bash.env("M", env!("CARGO_BIN_EXE_mglru")).current_dir(workdir.path());
@@ -53,10 +53,10 @@ fn shell(workdir: &Workdir, script: &str) -> Output {
 /// The line that a script ends with, refused with status 2.
 fn refused(workdir: &Workdir, script: &str) -> String {
     let output = shell(workdir, script);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{script}: {told}");
-    assert!(output.stdout.is_empty() && told.matches('\n').count() == 1, "{script}: {told}");
-    told
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{script}: {stderr}");
+    assert!(output.stdout.is_empty() && stderr.matches('\n').count() == 1, "{script}: {stderr}");
+    stderr
 }
 
 type Pack = fn(&[u8]) -> Vec<u8>;
@@ -146,8 +146,8 @@ fn the_largest_pages_count_in_caches_in_the_machine_and_in_plans() {
             assert_eq!(record["custom"]["misses"], 3, "{name} {}", record["variant"]);
         }
         let sparse = ["run", "trace", "--set", &path, "--set", "workload.dense=false"];
-        let told = workdir.refused(&sparse);
-        assert!(told.contains("pages in one file (dense = true leaves no holes)"), "{told}");
+        let message = workdir.refused(&sparse);
+        assert!(message.contains("pages in one file (dense = true leaves no holes)"), "{message}");
     }
 }
 
@@ -157,9 +157,9 @@ fn holes_that_no_machine_can_hold_are_refused() {
     write(&workdir, "t", "1\n2251799813685247\n5\n");
     let sets = ["--set", "workload.path=t", "--set", "workload.dense=false"];
     let output = workdir.run(&[&["run", "trace", "--variant", "after"], &sets[..]].concat());
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     let expected = "file t: 2251799813685248 pages, at most 2147483648\n";
-    assert!(output.status.code() == Some(2) && told.ends_with(expected), "{told}");
+    assert!(output.status.code() == Some(2) && stderr.ends_with(expected), "{stderr}");
 }
 
 #[test]
@@ -189,12 +189,14 @@ fn a_pipe_is_read_as_often_as_policies_need() {
 }
 
 #[test]
-fn a_pipe_that_cannot_be_kept_is_told() {
+fn a_pipe_that_cannot_be_kept_is_refused() {
     let workdir = Workdir::new();
     // A limit of the file's size stands for a full disk: writes fail at the same place.
     let full = "trap '' XFSZ; ulimit -f 8; yes 5 | head -100000 | TMPDIR=. $M trace replay -";
-    let told = refused(&workdir, &format!("{full} --policy lru,min --size 1"));
-    assert!(told.starts_with("mglru: error: /dev/stdin: cannot keep what this pipe holds in .: "));
+    let message = refused(&workdir, &format!("{full} --policy lru,min --size 1"));
+    assert!(
+        message.starts_with("mglru: error: /dev/stdin: cannot keep what this pipe holds in .: ")
+    );
     let nowhere = "echo 5 | TMPDIR=./nowhere $M trace replay - --policy lru --size 1";
     assert!(refused(&workdir, nowhere).contains("cannot keep what this pipe holds in ./nowhere"));
     let plan = refused(&workdir, "echo 5 | $M run trace --set workload.path=/dev/stdin");
@@ -207,18 +209,21 @@ fn a_pipe_that_cannot_be_kept_is_told() {
 fn a_guessed_format_is_named_with_the_others_and_the_option() {
     let workdir = Workdir::new();
     write(&workdir, "t", "time,page\n1,x\n");
-    let told = workdir.refused(&["trace", "info", "t"]);
+    let message = workdir.refused(&["trace", "info", "t"]);
     let expected = "mglru: error: t: line 2: expected a number in column 2, found \"1,x\"; \
         read as csv (guessed from the content; others: lirs, arc-lis, u32le, lcs-csv, \
         ucsd-address, plain, oracle-general, compact); --trace-format NAME chooses\n";
-    assert_eq!(told, expected);
-    let told = workdir.refused(&["run", "trace", "--set", "workload.path=t"]);
-    assert!(told.ends_with("; workload.format = NAME chooses\n"), "{told}");
-    let told = workdir.refused(&["trace", "info", "t", "--trace-format", "csv"]);
-    assert!(!told.contains("guessed") && !told.contains("chooses"), "{told}");
+    assert_eq!(message, expected);
+    let message = workdir.refused(&["run", "trace", "--set", "workload.path=t"]);
+    assert!(message.ends_with("; workload.format = NAME chooses\n"), "{message}");
+    let message = workdir.refused(&["trace", "info", "t", "--trace-format", "csv"]);
+    assert!(!message.contains("guessed") && !message.contains("chooses"), "{message}");
     write(&workdir, "t", "hello world\n");
-    let told = workdir.refused(&["trace", "info", "t"]);
-    assert!(told.contains("name it (lirs, ") && told.ends_with("NAME chooses\n"), "{told}");
+    let message = workdir.refused(&["trace", "info", "t"]);
+    assert!(
+        message.contains("name it (lirs, ") && message.ends_with("NAME chooses\n"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -234,8 +239,8 @@ fn what_is_no_trace_is_named() {
     ];
     for (bytes, what) in cases {
         write(&workdir, "t", bytes);
-        let told = workdir.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
-        assert!(told.starts_with(&format!("mglru: error: t: {what}")), "{told}");
+        let message = workdir.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
+        assert!(message.starts_with(&format!("mglru: error: t: {what}")), "{message}");
         write(&workdir, "t", gzip(bytes));
         workdir.refused(&["trace", "info", "t", "--trace-format", "u32le"]);
     }
@@ -268,13 +273,13 @@ fn every_mutant_is_answered_or_refused_in_one_line() {
             for seed in 0..30 {
                 write(&workdir, "t", mutant(&original, seed * 3 + at));
                 let output = workdir.run(&[&command[..], &["--trace-format", &format]].concat());
-                let told = String::from_utf8(output.stderr).unwrap();
-                let lines = told.matches('\n').count();
+                let stderr = String::from_utf8(output.stderr).unwrap();
+                let lines = stderr.matches('\n').count();
                 match output.status.code() {
-                    Some(0) => assert_eq!(told, "", "{name} {at} {seed}"),
+                    Some(0) => assert_eq!(stderr, "", "{name} {at} {seed}"),
                     status => {
-                        assert_eq!((status, lines), (Some(2), 1), "{name} {at} {seed}: {told}");
-                        assert!(output.stdout.is_empty() && told.contains("t: "), "{told}");
+                        assert_eq!((status, lines), (Some(2), 1), "{name} {at} {seed}: {stderr}");
+                        assert!(output.stdout.is_empty() && stderr.contains("t: "), "{stderr}");
                     }
                 }
             }
@@ -282,7 +287,7 @@ fn every_mutant_is_answered_or_refused_in_one_line() {
     }
 }
 
-/// Name of the format that a whole trace is told to have.
+/// Name of the format that a whole trace is expected to have.
 fn format_in(workdir: &Workdir, name: &str, bytes: &[u8]) -> String {
     write(workdir, name, bytes);
     let info: Value =

@@ -55,7 +55,7 @@ fn each_version_is_replayed_under_its_own_rules() {
     let want = rules.map(|rules| [rules.to_string(), format!("{rules}+lru=classic")]);
     assert_eq!(names, want.concat());
     let keys: IndexSet<_> = runs.iter().map(|run| (&run.variant.name, &run.point)).collect();
-    assert_eq!(keys.len(), 8, "records of two versions are told apart");
+    assert_eq!(keys.len(), 8, "records of two versions are distinguished");
     assert_eq!(reason(of("5.10.1", 1)), version::rules("5.10.1").unwrap_err());
 }
 

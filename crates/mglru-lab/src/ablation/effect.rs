@@ -11,15 +11,16 @@ use crate::stats::{self, DIRECTION, Paired};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// The 95 % interval lies on the predicted side.
+    /// Says that the 95 % interval lies on the predicted side.
     Confirmed,
-    /// It lies on the other side; or something changed where nothing should.
+    /// Says that the interval lies on the other side; or that something changed where nothing
+    /// should.
     Contradicted,
-    /// It holds both, or nothing moved: not seen at this scale.
+    /// Says that the interval holds both, or nothing moved: not seen at this scale.
     NotSeen,
-    /// Confirmed in one comparison and contradicted in another.
+    /// Says that one comparison confirms and another contradicts.
     Mixed,
-    /// Fewer than two seeds, or the records do not have the figure.
+    /// Says that there are fewer than two seeds, or that the records do not have the figure.
     NotJudged,
 }
 
@@ -52,20 +53,20 @@ impl Finding {
 /// Holds a figure without a patch and with it, paired by seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
-    /// Mean without the patch.
+    /// Holds the mean without the patch.
     pub without: f64,
-    /// Mean with it.
+    /// Holds the mean with it.
     pub with: f64,
-    /// Geometric mean of with/without and its 95 % interval; absent where a value is 0.
+    /// Holds the geometric mean of with/without and its 95 % interval; absent where a value is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Mean difference.
+    /// Holds the mean difference.
     pub difference: f64,
-    /// 95 % interval of the ratio, or of the difference where there is no ratio.
+    /// Holds the 95 % interval of the ratio, or of the difference where there is no ratio.
     pub interval: Option<[f64; 2]>,
-    /// Pairs.
+    /// Counts the pairs.
     pub n: usize,
-    /// Finding of the comparison.
+    /// Holds the finding of the comparison.
     pub finding: Finding,
 }
 
@@ -190,8 +191,8 @@ mod tests {
         let records = [example("a", 1, 1.0), example("b", 1, 1.0), moved];
         let table = Table::new(&records);
         assert_eq!(of_all(&table, ["a", "b"], ""), Some((Finding::Confirmed, None)));
-        let told = Some("pgpgin".to_string());
-        assert_eq!(of_all(&table, ["a", "c"], ""), Some((Finding::Contradicted, told)));
+        let counter = Some("pgpgin".to_string());
+        assert_eq!(of_all(&table, ["a", "c"], ""), Some((Finding::Contradicted, counter)));
         assert_eq!(of_all(&table, ["a", "d"], ""), None);
     }
 }

@@ -25,7 +25,7 @@ pub fn needs(patch: &str, other: &str) -> bool {
     at_once.iter().any(|need| *need == other || needs(need, other))
 }
 
-/// All that `patch` needs, in the order of the series.
+/// Lists all that `patch` needs, in the order of the series.
 pub fn needed(patch: &str) -> Vec<&'static str> {
     names().filter(|other| needs(patch, other)).collect()
 }

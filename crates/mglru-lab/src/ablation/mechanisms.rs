@@ -7,14 +7,14 @@ use super::effect::{self, Effect};
 use crate::compare::Table;
 use crate::record::Record;
 
-/// A mechanism, and the setting that goes without it.
+/// Describes a mechanism, and the setting that goes without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism {
-    /// Name in tables.
+    /// Names the mechanism in tables.
     pub name: &'static str,
-    /// Setting of a variant that goes without it, such as `tiers=1`.
+    /// Holds the setting of a variant that goes without it, such as `tiers=1`.
     pub off: &'static str,
-    /// One line on what takes its place.
+    /// Says in one line what takes its place.
     pub instead: &'static str,
 }
 
@@ -56,27 +56,28 @@ fn sum(record: &Record, names: [&str; 2]) -> Option<f64> {
 /// Holds the worth of one mechanism at one sweep point.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worth {
-    /// The mechanism.
+    /// Names the mechanism.
     pub mechanism: &'static str,
-    /// Setting that goes without it.
+    /// Holds the setting that goes without it.
     pub off: &'static str,
-    /// What takes its place.
+    /// Says what takes its place.
     pub instead: &'static str,
-    /// Sweep point; absent without a sweep.
+    /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Figures of runs without it against runs with it, by name; absent where none has the figure.
+    /// Holds figures of runs without it against runs with it, by name; absent where none has the
+    /// figure.
     pub figures: Vec<(&'static str, Option<Effect>)>,
 }
 
-/// Worths of all mechanisms on one plan, in the shape of the command's JSON output.
+/// Lists the worths of all mechanisms on one plan, in the shape of the command's JSON output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Mechanisms {
-    /// Plan name.
+    /// Names the plan.
     pub plan: String,
-    /// Variant that has the mechanisms.
+    /// Names the variant that has the mechanisms.
     pub on: String,
-    /// One row per mechanism and sweep point.
+    /// Holds one row per mechanism and sweep point.
     pub rows: Vec<Worth>,
 }
 

@@ -7,11 +7,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// It rises.
+    /// Expects the figure to rise.
     Up,
-    /// It falls.
+    /// Expects the figure to fall.
     Down,
-    /// Nothing at all changes: every counter of every run stays the same.
+    /// Expects no change at all: every counter of every run stays the same.
     Same,
 }
 
@@ -28,11 +28,11 @@ impl std::fmt::Display for Expected {
 /// Describes the effect that a patch is predicted to have on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The patch.
+    /// Names the patch.
     pub patch: &'static str,
-    /// The figure, a metric of records; for [`Expected::Same`] a name for all of them.
+    /// Names the figure, a metric of records; for [`Expected::Same`] a name for all of them.
     pub metric: &'static str,
-    /// Expected direction.
+    /// Holds the expected direction.
     pub expected: Expected,
 }
 

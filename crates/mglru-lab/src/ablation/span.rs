@@ -8,11 +8,11 @@ const OF_RELEASES: &str = "read-scan";
 /// Holds the ends of an ablation and its plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Name or file of the plan.
+    /// Holds the name or file of the plan.
     pub plan: String,
-    /// Variant without the patches.
+    /// Names the variant without the patches.
     pub from: String,
-    /// Variant with them.
+    /// Names the variant with them.
     pub to: String,
 }
 

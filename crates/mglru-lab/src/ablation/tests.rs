@@ -43,7 +43,7 @@ fn every_variant_runs_once() {
 #[test]
 fn equal_unknown_and_reversed_variants_are_refused() {
     let error = |from, to| arms(&[Mode::OneIn], from, to).unwrap_err().to_string();
-    assert_eq!(error("after", "after"), "--to = after: no patch tells it from after");
+    assert_eq!(error("after", "after"), "--to = after: no patch distinguishes it from after");
     assert_eq!(error("after", "before"), "--to = before: lacks p01, which after has");
     assert!(error("befor", "after").contains("unknown"));
 }
@@ -80,7 +80,7 @@ fn a_comparison_with_company_is_shown_and_does_not_count() {
 }
 
 #[test]
-fn releases_are_told_apart_by_the_series_and_their_own_rules() {
+fn releases_are_distinguished_by_the_series_and_their_own_rules() {
     let own = |from: &str, to: &str| {
         let all = arms(&[Mode::Cumulative], from, to).unwrap();
         let own = all.into_iter().filter(|arm| !arm.patch.starts_with('p'));

@@ -64,13 +64,14 @@ fn pressure_asks_for_what_came_back() {
 
 #[test]
 fn a_group_that_is_not_there_and_a_machine_s_capture_are_refused() {
-    let told = from_capture("c", &capture(0, 0, &generations(1)), Some("/x"), BOUNDS).unwrap_err();
-    assert_eq!(told, "group /x is not in its lru_gen");
+    let message =
+        from_capture("c", &capture(0, 0, &generations(1)), Some("/x"), BOUNDS).unwrap_err();
+    assert_eq!(message, "group /x is not in its lru_gen");
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("v"), "pgscan 5\n").unwrap();
     let machine = Capture::load(&dir.path().join("v")).unwrap();
-    let told = from_capture("v", &machine, None, BOUNDS).unwrap_err();
-    assert!(told.contains("--group"), "{told}");
+    let message = from_capture("v", &machine, None, BOUNDS).unwrap_err();
+    assert!(message.contains("--group"), "{message}");
 }
 
 #[test]

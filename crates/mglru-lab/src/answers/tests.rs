@@ -66,11 +66,11 @@ fn what_is_lost_is_run_again() {
 }
 
 #[test]
-fn a_command_that_answers_nothing_or_nonsense_is_told_of() {
+fn a_command_that_answers_nothing_or_nonsense_is_named() {
     let dir = folder();
     let silent = by(dir.path(), "head -4 $1/all; exit 3").unwrap_err();
-    let told = ": ended (exit status: 3), 8 of 12 runs have no record; the same command";
-    assert!(silent.contains(told), "{silent}");
+    let message = ": ended (exit status: 3), 8 of 12 runs have no record; the same command";
+    assert!(silent.contains(message), "{silent}");
     assert_eq!(text(dir.path()).lines().count(), 4);
     let error = by(dir.path(), "echo '{\"error\": \"no node left\"}'; sleep 60").unwrap_err();
     assert_eq!(error, "no node left");

@@ -1,22 +1,22 @@
-//! Why a run gave no outcome, by who has to mend it.
+//! Says why a run gave no outcome, and whether the caller or the kernel is at fault.
 
 /// Tells mistakes of the user or the host from machines that fail.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The input or this host does not allow the run; with another it may work.
+    /// Says that the input or this host does not allow the run; with another it may work.
     #[error("{0}")]
     Input(String),
-    /// The machine began, and does not boot, panics or hangs.
+    /// Says that the machine began, and does not boot, panics or hangs.
     #[error("{0}")]
     Machine(String),
 }
 
 impl Failure {
-    /// Says the same in other words.
-    pub fn reworded(self, words: impl FnOnce(String) -> String) -> Self {
+    /// Changes the message and keeps the kind.
+    pub fn map_message(self, change: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Input(why) => Self::Input(words(why)),
-            Self::Machine(why) => Self::Machine(words(why)),
+            Self::Input(why) => Self::Input(change(why)),
+            Self::Machine(why) => Self::Machine(change(why)),
         }
     }
 }

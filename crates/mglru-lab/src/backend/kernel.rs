@@ -3,7 +3,7 @@
 //!
 //! A run boots a virtual machine (`size`) whose first file system is made here (`initramfs`,
 //! `pack`): the guest program, an [`Order`] with what is to run (`task`), the modules that are
-//! needed. The guest reports on a serial port (`watch`); what it told becomes an [`Outcome`]
+//! needed. The guest reports on a serial port (`watch`); its report becomes an [`Outcome`]
 //! (`outcome`). The kernel's messages are kept beside the records, and what its functions cost,
 //! where that is asked for (`profile`).
 
@@ -71,7 +71,7 @@ use self::spec::{DiskKind, KernelSpec, SWITCHES, Switches, VARIANTS};
 use self::stops::Stops;
 use self::task::{Task, task};
 pub use self::truth::{Asked as TruthAsked, Measuring};
-use self::watch::{Ending, Told};
+use self::watch::{Ending, GuestReport};
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping, sim};
 use crate::fit::Fit;
 use crate::trace_events::TraceFile;
@@ -237,39 +237,44 @@ impl KernelJob {
         let console = files.with_extension("console.log");
         let named = |e| beside(e, "console", &console);
         let stops = Stops { trace_events: events.is_some(), ..Stops::default() };
-        let told = self.boot(seed, stops, &console);
-        let told = told.map_err(|e| e.reworded(named))?;
+        let report = self.boot(seed, stops, &console);
+        let report = report.map_err(|e| e.map_message(named))?;
         progress(1.0);
-        let mut found = self.outcome(&told, files, &console).map_err(Failure::Machine)?;
-        profile::keep(&told, &self.task.layout(), files)?;
-        found.custom.insert("repeatable".to_string(), told.proof.is_some().into());
-        if told.proof.is_none() {
+        let mut found = self.outcome(&report, files, &console).map_err(Failure::Machine)?;
+        profile::keep(&report, &self.task.layout(), files)?;
+        found.custom.insert("repeatable".to_string(), report.proof.is_some().into());
+        if report.proof.is_none() {
             let why = "the guest's time is the host's (kernel.clock)";
             found.custom.insert("not_repeatable".to_string(), why.into());
         }
-        if let Some(proof) = &told.proof {
+        if let Some(proof) = &report.proof {
             // The host's time is none of a run's that can be repeated.
             found.custom.shift_remove("boot_s");
             let ns = self.spec.ns_per_instruction;
             found.custom.insert("ns_per_instruction".to_string(), ns.into());
             found.custom.insert("repeat".to_string(), proof.clone());
-            let memory = repeat::memory(self.memory, &self.order, &told.ready);
+            let memory = repeat::memory(self.memory, &self.order, &report.ready);
             found.custom.insert("memory".to_string(), memory);
         }
         if let Some(mut file) = events {
-            let lost = traced::write(&told, &mut file)?;
+            let lost = traced::write(&report, &mut file)?;
             found.custom.insert("traced".to_string(), true.into());
             found.custom.insert("trace_events_lost".to_string(), lost.into());
         }
         Ok(found)
     }
 
-    fn outcome(&self, told: &Told, files: &Path, console: &Path) -> Result<Outcome, String> {
+    fn outcome(
+        &self,
+        report: &GuestReport,
+        files: &Path,
+        console: &Path,
+    ) -> Result<Outcome, String> {
         match &self.task {
-            Task::Workload { layout, .. } => outcome::outcome(told, layout),
-            Task::Program(program) => program.outcome(told).map_err(|e| {
+            Task::Workload { layout, .. } => outcome::outcome(report, layout),
+            Task::Program(program) => program.outcome(report).map_err(|e| {
                 let output = files.with_extension("output.log");
-                if std::fs::write(&output, ProgramSpec::output(told)).is_err() {
+                if std::fs::write(&output, ProgramSpec::output(report)).is_err() {
                     // The last lines are in the error; half of it is not left behind.
                     let _ = std::fs::remove_file(&output);
                 }
@@ -278,7 +283,7 @@ impl KernelJob {
         }
     }
 
-    fn boot(&self, seed: u64, stops: Stops, console: &Path) -> Result<Told, Failure> {
+    fn boot(&self, seed: u64, stops: Stops, console: &Path) -> Result<GuestReport, Failure> {
         let memory = self.memory + order::disk_memory(&self.order);
         fits(memory)?;
         let is_virtual = self.spec.is_virtual();
@@ -308,18 +313,18 @@ impl KernelJob {
         let (at_most, patience) =
             (Duration::from_secs(self.spec.timeout_s), 1 + 3 * u32::from(is_virtual));
         let ending = Ending { counts: self.spec.profile, debugger: stops.debugger };
-        let told = watch::listen(qemu, at_most, patience, console, ending);
+        let report = watch::listen(qemu, at_most, patience, console, ending);
         let counted = machine.profile.as_ref().map(Scratch::text).transpose()?;
-        let told = match counted.is_some() {
-            true => told.map_err(|e| e.reworded(profile::explained))?,
-            false => told?,
+        let report = match counted.is_some() {
+            true => report.map_err(|e| e.map_message(profile::explained))?,
+            false => report?,
         };
-        Ok(Told { proof, counted, ..told })
+        Ok(GuestReport { proof, counted, ..report })
     }
 
     fn append(&self) -> String {
         let built_in = self.image.modules.is_none().then(|| order::made(&self.order));
-        self.spec.append.clone() + &repeat::words(built_in.flatten())
+        self.spec.append.clone() + &repeat::parameters(built_in.flatten())
     }
 
     fn disk(&self) -> Result<(DiskKind, Scratch, u64), String> {
@@ -348,7 +353,7 @@ impl KernelJob {
     }
 }
 
-/// The error, and the file that tells more about it.
+/// Adds to an error the file that says more about it.
 fn beside(e: String, what: &str, file: &Path) -> String {
     match file.exists() {
         true => format!("{e} ({what}: {})", file.display()),

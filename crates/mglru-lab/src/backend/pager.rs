@@ -7,9 +7,11 @@
 //! | `mapped` | opens pager, groups, files and regions |
 //! | `task` | carries a task's operations out |
 //! | `workers` | threads, barriers, marks, the end |
-//! | `tell` | what is told at a mark and at the end |
+//! | `looks` | looks at the pager on the way, for curves |
+//! | `counters` | turns the pager's statistics into counters of a record |
 
 mod counters;
+mod looks;
 mod mapped;
 mod task;
 mod workers;
@@ -28,10 +30,11 @@ use super::sim::{self, measured};
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections};
 use crate::policy;
+use crate::samples::Series;
 use crate::variant::Variant;
 use mglru_error::KeyError;
 
-/// How the policy learns which pages were used, as records tell it.
+/// Names in records the way in which the policy learns of used pages.
 const YOUNG_BITS: &str = "entries present since their run was last zapped (PAGEMAP_SCAN)";
 
 /// Makes runs on real memory.
@@ -90,20 +93,34 @@ impl Job for PagerJob {
     }
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
-        Ok(self.run_keeping(seed, progress, &std::env::temp_dir().join("run"))?)
+        Ok(self.measured(seed, progress, &std::env::temp_dir())?.0)
     }
 
     /// Files of the workload have no names; they lie in the folder that records lie in.
     fn run_keeping(&self, seed: u64, progress: Progress, files: &Path) -> Result<Outcome, Failure> {
+        let folder = files.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+        let (outcome, series) = self.measured(seed, progress, folder)?;
+        series.write(files).map_err(|e| Failure::Machine(e.to_string()))?;
+        Ok(outcome)
+    }
+}
+
+impl PagerJob {
+    /// Runs with the workload's files in a folder, and looks at the pager on the way.
+    fn measured(
+        &self,
+        seed: u64,
+        progress: Progress,
+        folder: &Path,
+    ) -> Result<(Outcome, Series), String> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let edges = workload.latency_edges_ns();
-        let folder = files.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
         let workers = Workers::new(&self.machine, self.config.clone(), workload, folder)?;
-        let found = workers.run(progress)?;
+        let (found, series) = workers.run(progress)?;
         self.source.check_complete(&found)?;
         let mut outcome = measured::outcome(&found, &edges)?;
         outcome.custom.insert("young_bits".to_string(), Json::from(YOUNG_BITS));
-        Ok(outcome)
+        Ok((outcome, series))
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use mglru::Config;
+use mglru_sim::custom::Rules;
 use mglru_sim::samples::Sample;
 use mglru_sim::spec::{GroupSpec, Size, SpecError};
 use mglru_sim::tracing::Sink;
@@ -22,6 +22,7 @@ use toml::Table;
 use self::bound::Bound;
 use super::workload::Source;
 use super::{Backend, Failure, Job, Outcome, Progress, Sections, Stepping};
+use crate::custom;
 use crate::explain::{self, Life};
 use crate::policy;
 use crate::samples::Series;
@@ -45,7 +46,7 @@ struct BoundJob {
 
 struct SimJob {
     machine: MachineSpec,
-    config: Config,
+    rules: Rules,
     source: Source,
     scale: f64,
 }
@@ -56,7 +57,7 @@ impl Backend for Sim {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        policy::variants().into_iter().chain(bound::variants()).collect()
+        policy::variants().into_iter().chain(bound::variants()).chain(custom::variants()).collect()
     }
 
     fn switches(&self) -> Vec<(String, String)> {
@@ -71,7 +72,7 @@ impl Backend for Sim {
     }
 
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
-        let config = policy::config(&sections.reclaim, &bound::policed(variant))?;
+        let rules = custom::rules(&sections.reclaim, &bound::policed(variant))?;
         let source = Source::parse(&sections.workload)?;
         let groups = groups(&sections.groups, &source)?;
         let machine = machine(&sections.machine, sections.scale, &groups)?;
@@ -80,13 +81,13 @@ impl Backend for Sim {
         if let Some(bound) = Bound::of(variant, &machine, &layout)? {
             return Ok(Arc::new(BoundJob { bound, source, scale }));
         }
-        Ok(Arc::new(SimJob { machine, config, source, scale }))
+        Ok(Arc::new(SimJob { machine, rules, source, scale }))
     }
 }
 
 impl Job for SimJob {
     fn switches(&self) -> IndexMap<String, Json> {
-        policy::switches(&self.config)
+        policy::switches(&self.rules.config)
     }
 
     fn run(&self, seed: u64, progress: Progress) -> Result<Outcome, String> {
@@ -105,8 +106,8 @@ impl Job for SimJob {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let layout = workload.layout();
         let id = explain::find(page, &layout)?;
-        let (machine, config) = (&self.machine, self.config.clone());
-        let found = mglru_sim::run_explained(machine, config, workload, seed, id);
+        let (machine, rules) = (&self.machine, self.rules.clone());
+        let found = mglru_sim::run_explained(machine, rules, workload, seed, id);
         let (_, moments) = found.map_err(|e| e.to_string())?;
         Ok(Life::new(run, page, &moments, &layout))
     }
@@ -134,7 +135,7 @@ impl Job for SimJob {
     ) -> Result<Option<Outcome>, Failure> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let (total, edges) = (workload.total_ops(), workload.latency_edges_ns());
-        let live = Live::new(&self.machine, self.config.clone(), workload, seed);
+        let live = Live::new(&self.machine, self.rules.clone(), workload, seed);
         let mut live = live.map_err(|e| e.to_string())?;
         if !watcher.drive(&mut live, total)? {
             return Ok(None);
@@ -150,7 +151,7 @@ impl Job for SimJob {
 }
 
 impl SimJob {
-    /// Runs, keeps what was seen on the way in a file, and tells a sink of events.
+    /// Runs, keeps what was seen on the way in a file, and sends events to a sink.
     fn kept(
         &self,
         seed: u64,
@@ -174,13 +175,11 @@ impl SimJob {
         let total = workload.total_ops().unwrap_or(u64::MAX).max(1) as f64;
         let edges = workload.latency_edges_ns();
         let report = |done: u64| progress(done as f64 / total);
-        let (machine, config) = (&self.machine, self.config.clone());
+        let (machine, rules) = (&self.machine, self.rules.clone());
         let report: mglru_sim::Progress = &report;
         let found = match sink {
-            None => mglru_sim::run_sampled(machine, config, workload, seed, Some(report)),
-            Some(sink) => {
-                mglru_sim::run_traced(machine, config, workload, seed, Some(report), sink)
-            }
+            None => mglru_sim::run_sampled(machine, rules, workload, seed, Some(report)),
+            Some(sink) => mglru_sim::run_traced(machine, rules, workload, seed, Some(report), sink),
         };
         self.results(&found.map_err(|e| e.to_string())?, &edges)
     }

@@ -145,7 +145,7 @@ impl Known {
     }
 }
 
-/// serde forgets which key it was in a table told apart by its kind: each key is then tried alone.
+/// serde forgets which key it was in a table tagged by its kind: each key is then tried alone.
 fn generated(table: &Table) -> Result<WorkloadSpec, KeyError> {
     let parts = table.get("parts").and_then(Value::as_table);
     if let Some(parts) = parts.filter(|_| word(table, "kind") == Some("several")) {

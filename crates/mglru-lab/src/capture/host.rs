@@ -40,9 +40,9 @@ pub struct Host {
 /// Describes how a capture ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// Samples in the file.
+    /// Counts the samples in the file.
     pub samples: usize,
-    /// The command's, if there was one.
+    /// Holds the status of the command, if there was one.
     pub status: Option<ExitStatus>,
 }
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_group_that_is_not_there_is_named() {
-        let told = Host::new(Some(Path::new("/no/such"))).unwrap_err().to_string();
-        assert_eq!(told, "--group /no/such: no such group of memory");
+        let message = Host::new(Some(Path::new("/no/such"))).unwrap_err().to_string();
+        assert_eq!(message, "--group /no/such: no such group of memory");
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     use super::is_gauge;
 
     #[test]
-    fn states_are_told_from_counts() {
+    fn states_are_distinguished_from_counts() {
         let states = ["nr_free_pages", "memory.stat.anon", "pressure.memory.some.avg10"];
         let counts = ["pgscan_direct", "nr_vmscan_write", "memory.stat.pgscan", "oom_kill"];
         assert!(states.into_iter().all(is_gauge));

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::Capture;
 use crate::compare::Comparison;
-use crate::judge;
+use crate::judge::{self, Verdict};
 use mglru_error::{Error, did_you_mean};
 
 /// Holds the figures of each repetition, under the name that the user gave.
@@ -17,6 +17,8 @@ use mglru_error::{Error, did_you_mean};
 pub struct Side {
     name: String,
     runs: Vec<IndexMap<String, f64>>,
+    /// Says that each repetition was read once, so that counters are totals since boot.
+    totals: bool,
 }
 
 /// Tells whether a path is one of captures, not of records: those are lines of JSON.
@@ -64,12 +66,14 @@ impl Side {
     /// # Errors
     /// Names the file, and the line, that cannot be read.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let figures = |file: PathBuf| Capture::load(&file).map(|capture| capture.figures());
-        let runs: Vec<_> = files(path)?.into_iter().map(figures).collect::<Result<_, _>>()?;
-        match runs.is_empty() {
-            true => Err(Error::Request(format!("{}: holds no capture", path.display()))),
-            false => Ok(Self { name: named(path), runs }),
+        let load = |file: PathBuf| Capture::load(&file);
+        let captures: Vec<_> = files(path)?.into_iter().map(load).collect::<Result<_, _>>()?;
+        if captures.is_empty() {
+            return Err(Error::Request(format!("{}: holds no capture", path.display())));
         }
+        let totals = captures.iter().all(|capture| capture.is_one_reading());
+        let runs = captures.iter().map(Capture::figures).collect();
+        Ok(Self { name: named(path), runs, totals })
     }
 
     /// Tells the values of a figure in all repetitions; `a/b` divides one by another, and what only
@@ -116,7 +120,8 @@ pub fn compare(sides: &[Side; 2], metrics: &[String], all: bool) -> Result<Vec<C
     let names = [format!("A {}", a.name), format!("B {}", b.name)];
     let compared = |metric: &str, runs| {
         let mut found = Comparison::unpaired(metric, [&names[0], &names[1]], runs);
-        found.verdict = judge::unexpected(&found);
+        let is_single = a.runs.len() + b.runs.len() == 2 && found.base_mean != found.mean;
+        found.verdict = if is_single { Verdict::NotJudged } else { judge::unexpected(&found) };
         found
     };
     if !metrics.is_empty() {
@@ -137,6 +142,14 @@ pub fn compare(sides: &[Side; 2], metrics: &[String], all: bool) -> Result<Vec<C
     Ok(found)
 }
 
+/// Says what readings of one moment do not tell.
+pub fn remark(sides: &[Side; 2]) -> Option<&'static str> {
+    sides.iter().any(|side| side.totals).then_some(
+        "A file of one reading has totals, since boot or since its group was made. A file of two, \
+         before and after a run\n(mglru capture -- COMMAND), has their growth.\n",
+    )
+}
+
 fn missing(metric: &str, sides: &[Side; 2]) -> Error {
     let lacks = |side: &&Side| side.values(metric).is_none();
     let side = sides.iter().find(lacks).unwrap_or(&sides[0]);
@@ -153,7 +166,15 @@ mod tests {
             let values = [("pgscan", *x), ("memory.stat.pgsteal", x / 2.0), ("same", 1.0)];
             values.map(|(name, x)| (name.to_string(), x)).into()
         };
-        Side { name: name.to_string(), runs: pgscan.iter().map(run).collect() }
+        Side { name: name.to_string(), runs: pgscan.iter().map(run).collect(), totals: false }
+    }
+
+    #[test]
+    fn a_single_pair_that_differs_is_not_judged() {
+        let sides = [side("a", &[1000.0]), side("b", &[1001.0])];
+        let found = compare(&sides, &[], true).unwrap();
+        let verdicts: Vec<Verdict> = found.iter().map(|c| c.verdict).collect();
+        assert_eq!(verdicts, [Verdict::NotJudged, Verdict::NotJudged, Verdict::Neutral]);
     }
 
     #[test]
@@ -173,7 +194,7 @@ mod tests {
         let sides = [side("a", &[100.0]), side("b", &[50.0])];
         let found = compare(&sides, &["pgsteal".into(), "pgsteal/pgscan".into()], false).unwrap();
         assert_eq!((found[0].mean, found[1].mean), (25.0, 0.5));
-        let told = compare(&sides, &["pgscam".into()], false).unwrap_err().to_string();
-        assert!(told.starts_with("--metric pgscam: a has no such figure"), "{told}");
+        let message = compare(&sides, &["pgscam".into()], false).unwrap_err().to_string();
+        assert!(message.starts_with("--metric pgscam: a has no such figure"), "{message}");
     }
 }

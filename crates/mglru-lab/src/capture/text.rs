@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn files_one_after_another_are_told_apart() {
+    fn files_one_after_another_are_distinguished() {
         let text = "==> /proc/vmstat <==\npgscan 1\n\n==> a/memory.stat <==\nanon 4096\npgscan 2\n\
             ==> a/memory.current <==\n8192\n\n==> a/memory.pressure <==\n\
             some avg10=0.10 avg60=0.00 avg300=0.00 total=77\n";

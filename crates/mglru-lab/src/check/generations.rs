@@ -10,7 +10,7 @@ const TYPES: [&str; 2] = ["anon", "file"];
 /// Finds what is wrong in a text of lru_gen, each in a line of its own.
 ///
 /// # Errors
-/// The text holds no generation: the kernel keeps none, or does not tell.
+/// The text holds no generation: the kernel keeps none, or does not report them.
 pub fn faults(text: &str) -> Result<Vec<String>, String> {
     let mut memcg = String::new();
     let mut tables: Vec<(String, Vec<Line>)> = Vec::new();
@@ -28,7 +28,7 @@ pub fn faults(text: &str) -> Result<Vec<String>, String> {
         }
     }
     match tables.iter().all(|(_, lines)| lines.is_empty()) {
-        true => Err("the kernel told no generations".to_string()),
+        true => Err("the kernel reported no generations".to_string()),
         false => Ok(tables.iter().flat_map(|(place, lines)| of_table(place, lines)).collect()),
     }
 }

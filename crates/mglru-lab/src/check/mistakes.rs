@@ -61,6 +61,12 @@ fn unknown<'a>(run: &Record, metric: &'a str) -> Option<&'a str> {
         let is_counter = counters::is_known(name);
         run.metric(name).is_some() || is_counter || RATES.contains(&name)
     };
+    unknown_part(metric, known)
+}
+
+/// Finds the part of a metric that is not known. `None`: the metric is, or both sides of a
+/// quotient are.
+pub(crate) fn unknown_part(metric: &str, known: impl Fn(&str) -> bool) -> Option<&str> {
     let mut quotients = metric.match_indices('/').map(|(at, _)| metric.split_at(at));
     if known(metric) || quotients.any(|(over, under)| known(over) && known(&under[1..])) {
         return None;
@@ -88,12 +94,12 @@ mod tests {
             "bound[0].metric = pgpgn: no figure of that name (did you mean pgpgin?); \
              optional = true allows it"
         );
-        let told = mistake("metric = \"pgpgin / opps\"").unwrap_err();
-        assert!(told.starts_with("bound[0].metric = opps: no figure"), "{told}");
-        let told = mistake("metric = \"/b:anon / ops\"").unwrap_err();
-        assert!(told.starts_with("bound[0].metric = /b:anon / ops: no figure"), "{told}");
-        let told = mistake("metric = \"pgpgin\"\nphase = \"scn\"").unwrap_err();
-        assert_eq!(told, "bound[0].phase = scn: no phase scn (did you mean scan?)");
+        let message = mistake("metric = \"pgpgin / opps\"").unwrap_err();
+        assert!(message.starts_with("bound[0].metric = opps: no figure"), "{message}");
+        let message = mistake("metric = \"/b:anon / ops\"").unwrap_err();
+        assert!(message.starts_with("bound[0].metric = /b:anon / ops: no figure"), "{message}");
+        let message = mistake("metric = \"pgpgin\"\nphase = \"scn\"").unwrap_err();
+        assert_eq!(message, "bound[0].phase = scn: no phase scn (did you mean scan?)");
     }
 
     #[test]

@@ -8,13 +8,13 @@ use serde::Serialize;
 /// Describes a figure of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Its name, as in `--on`.
+    /// Names the field, as in `--on`.
     pub name: &'static str,
     /// Says in a few words what it counts.
     pub about: &'static str,
-    /// It goes up and down; others only grow, from what the boot left.
+    /// Says that the field goes up and down; others only grow, from what the boot left.
     pub is_level: bool,
-    /// Size of a page in its unit.
+    /// Holds the size of a page in the field's unit.
     pub page: u64,
 }
 

@@ -39,9 +39,9 @@ impl Pages {
 /// Lists the pages of a file that one side alone has, as ranges from first to last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Alone {
-    /// The file's number.
+    /// Numbers the file.
     pub file: usize,
-    /// The ranges of each side.
+    /// Holds the ranges of each side.
     pub ranges: [Vec<(u64, u64)>; 2],
 }
 

@@ -23,57 +23,57 @@ const CLOSE: u64 = 64;
 /// More passes are not made.
 const PASSES: u32 = 8;
 
-/// Fields that decide unless others are named: pages that came and went. Levels and generations
-/// differ between kernels from the first access on, and are told late.
+/// Lists fields that decide unless others are named: pages that came and went. Levels and
+/// generations differ between kernels from the first access on, and are reported late.
 pub const DECISIVE: [&str; 4] = ["resident", "pgmajfault", "pgsteal", "pgscan"];
 
 /// Says which runs are compared, and by what.
 pub struct Request<'a> {
-    /// The two sides.
+    /// Holds the two sides.
     pub jobs: [&'a dyn Stepping; 2],
-    /// Seed of both.
+    /// Holds the seed of both.
     pub seed: u64,
-    /// Fields that decide; empty: [`DECISIVE`].
+    /// Names the fields that decide; empty: [`DECISIVE`].
     pub on: Vec<String>,
-    /// Pages that `resident` counts; none: all of all files.
+    /// Names the pages that `resident` counts; none: all of all files.
     pub pages: Option<Pages>,
     /// Differences up to this do not count.
     pub tolerance: Tolerance,
-    /// Files of what the two kernels say.
+    /// Names the files of the two kernels' messages.
     pub consoles: [&'a Path; 2],
 }
 
 /// Describes the first moment at which the sides differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moment {
-    /// The field that decided.
+    /// Holds the field that decided.
     pub parting: Parting,
-    /// Time since the work began on each side, microseconds.
+    /// Holds the time since the work began on each side, µs.
     pub at_us: [u64; 2],
-    /// Pages that only one side has cached then.
+    /// Lists pages that only one side has cached then.
     pub pages: Vec<Alone>,
-    /// The generations of each side then, as lru_gen tells them.
+    /// Holds the generations of each side then, as lru_gen lists them.
     pub generations: [String; 2],
-    /// Trace events of each side from the last equal stop on.
+    /// Holds trace events of each side from the last equal stop on.
     pub events: [String; 2],
 }
 
 /// Holds the result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Accesses of the first process up to the last stop that both made.
+    /// Counts accesses of the first process up to the last stop that both made.
     pub accesses: u64,
-    /// Boots of each side.
+    /// Counts the boots of each side.
     pub passes: u32,
-    /// Stops of the first pass, with all fields of both sides.
+    /// Holds the stops of the first pass, with all fields of both sides.
     pub series: Series,
-    /// Where each field parts, earliest first, by the first pass.
+    /// Says where each field parts, earliest first, by the first pass.
     pub partings: Vec<Parting>,
-    /// None: the sides do not differ.
+    /// Holds the first moment of difference; none: the sides do not differ.
     pub moment: Option<Moment>,
 }
 
-/// Searches; `progress` is told each pass before it begins.
+/// Searches; `progress` hears of each pass before it begins.
 ///
 /// # Errors
 /// Says why a guest gave no result, or that it makes too few accesses.
@@ -131,7 +131,7 @@ fn series(steps: &Both, starts: &[Values; 2]) -> Series {
     Series::new([&steps[0], &steps[1]], [&starts[0], &starts[1]])
 }
 
-/// Leaves out what a side cannot tell.
+/// Leaves out what a side cannot report.
 fn partings(series: &Series, request: &Request) -> Vec<Parting> {
     let mut found = series.partings(request.tolerance);
     found.retain(|parting| request.jobs.iter().all(|job| !job.lacks().contains(&parting.field)));

@@ -107,12 +107,13 @@ fn first_unequal(a: &[&str], b: &[&str]) -> usize {
     same.count()
 }
 
-/// The part of a line that tells what happened: its words without addresses and frame numbers.
+/// Returns the part of a line that says what happened: its words without addresses and frame
+/// numbers.
 fn event(line: &str) -> Vec<&str> {
-    let told = line.split_once(": ").map_or(line, |(_, told)| told);
+    let text = line.split_once(": ").map_or(line, |(_, text)| text);
     let is_address =
         |word: &&str| ["page=", "pfn=", "folio=", "0x"].iter().any(|start| word.starts_with(start));
-    told.split_whitespace().filter(|word| !is_address(word)).collect()
+    text.split_whitespace().filter(|word| !is_address(word)).collect()
 }
 
 #[cfg(test)]
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_tells_field_moment_pages_and_events() {
+    fn the_text_names_field_moment_pages_and_events() {
         let parting = Parting { field: "pgscan", equal_at: 4, unequal_at: 5, values: [7, 9] };
         let moment = Moment {
             parting,
@@ -142,12 +143,12 @@ mod tests {
         let series = Series::default();
         let mut found =
             Found { accesses: 5, passes: 2, series, partings: vec![parting], moment: Some(moment) };
-        let told = text(&found, ["old", "new"]);
+        let shown = text(&found, ["old", "new"]);
         assert_eq!(shortened("a-1 [0] ..... 3.214: x: y"), "3.214: x: y");
         let want = "access 5: pgscan 7 on old, 9 on new (1 and 2 ms after the start)";
-        assert!(told.contains(want), "{told}");
-        assert!(told.contains("cached on old alone: 5 pages of file 3: 1-4 9\n"), "{told}");
-        assert!(told.contains("events on new since access 4 (1):\n  y: two\n"), "{told}");
+        assert!(shown.contains(want), "{shown}");
+        assert!(shown.contains("cached on old alone: 5 pages of file 3: 1-4 9\n"), "{shown}");
+        assert!(shown.contains("events on new since access 4 (1):\n  y: two\n"), "{shown}");
         (found.partings, found.moment) = (Vec::new(), None);
         assert_eq!(text(&found, ["old", "new"]), "no difference up to access 5\n");
     }

@@ -11,9 +11,9 @@ const PAGES: u64 = 64;
 /// Differences up to this do not count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// So much, in the field's own unit.
+    /// Allows so much, in the unit of the field.
     Exact(u64),
-    /// A share of the larger side, and so many pages on top of it.
+    /// Allows a share of the larger side, and so many pages on top of it.
     Share {
         /// Per cent.
         percent: f64,
@@ -23,9 +23,9 @@ pub enum Tolerance {
 }
 
 impl Tolerance {
-    /// Two kernels do exactly the same until they part.
+    /// Allows nothing: two kernels do exactly the same until they part.
     pub const OF_KERNELS: Self = Self::Exact(0);
-    /// A model is never the same in small numbers.
+    /// Allows for a model, which is never the same in small numbers.
     pub const OF_A_MODEL: Self = Self::Share { percent: 5.0, pages: PAGES };
 
     /// Tells whether two values of a field are further apart.

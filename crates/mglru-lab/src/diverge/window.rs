@@ -9,22 +9,22 @@ use super::tolerance::Tolerance;
 /// Holds the states of both sides at the same stops.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Series {
-    /// Accesses of the first process at each stop.
+    /// Counts accesses of the first process at each stop.
     pub accesses: Vec<u64>,
-    /// The fields of both sides at each stop.
+    /// Holds the fields of both sides at each stop.
     pub sides: [Vec<Values>; 2],
 }
 
-/// A field that the two sides do not agree on.
+/// Describes a field that the two sides do not agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Parting {
-    /// The field.
+    /// Names the field.
     pub field: &'static str,
-    /// The last stop before it, in accesses; 0: none was.
+    /// Holds the last stop before it, in accesses; 0: none was.
     pub equal_at: u64,
-    /// The first stop at which the sides differ.
+    /// Holds the first stop at which the sides differ.
     pub unequal_at: u64,
-    /// Value of each side there.
+    /// Holds the value of each side there.
     pub values: [u64; 2],
 }
 

@@ -29,7 +29,7 @@ fn pages_are_named_by_file_or_region() {
 }
 
 #[test]
-fn a_life_is_told_in_lines_and_as_data() {
+fn a_life_is_printed_in_lines_and_as_data() {
     let list = List::Generation { seq: 2, oldest: 1, youngest: 4 };
     let came = What::Came { memcg: 1, list, refault: Some(31) };
     let moment = |at, pid, what| Moment { at, comm: "a".to_string(), pid, what };

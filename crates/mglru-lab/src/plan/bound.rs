@@ -13,23 +13,23 @@ use mglru_error::KeyError;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bound {
-    /// Title for people; made of the other keys when absent.
+    /// Gives a title for people; made of the other keys when absent.
     pub name: Option<String>,
-    /// Figure that is looked at, as in the plan's `metrics`; `a / b` is a quotient.
+    /// Names the figure that is looked at, as in the plan's `metrics`; `a / b` is a quotient.
     pub metric: Option<String>,
-    /// Phase of the workload whose counters are meant; the whole run when absent.
+    /// Names the phase of the workload whose counters are meant; the whole run when absent.
     pub phase: Option<String>,
-    /// Variant that it is said of; every variant when absent.
+    /// Names the variant that it is said of; every variant when absent.
     pub variant: Option<String>,
-    /// Largest value that holds.
+    /// Sets the largest value that holds.
     pub at_most: Option<f64>,
-    /// Smallest value that holds.
+    /// Sets the smallest value that holds.
     pub at_least: Option<f64>,
-    /// File of records; the figure is compared with that of the same seed there.
+    /// Names a file of records; the figure is compared with that of the same seed there.
     pub record: Option<PathBuf>,
     /// A kernel without the figure is not judged; else the figure's name is taken for a mistake.
     pub optional: bool,
-    /// How far it may be from the record's, such as "5%".
+    /// Limits how far it may be from the record's, such as "5%".
     #[serde(deserialize_with = "share")]
     pub within: Option<f64>,
     /// Nobody is killed for want of memory, and the machine does not stop for it.
@@ -41,13 +41,13 @@ pub struct Bound {
 /// Names the figure that a bound judges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule<'a> {
-    /// The figure lies between two values.
+    /// Requires that the figure lies between two values.
     Between(&'a str, f64, f64),
-    /// The figure is that of a record, but for a share of it.
+    /// Requires that the figure is that of a record, but for a share of it.
     Near(&'a str, &'a PathBuf, f64),
-    /// Nobody is killed for want of memory.
+    /// Requires that nobody is killed for want of memory.
     NoOomKill,
-    /// Generations are sound.
+    /// Requires that generations are sound.
     Generations,
 }
 
@@ -67,8 +67,8 @@ impl Bound {
         }
     }
 
-    /// Says what must hold, in words.
-    pub fn words(&self) -> String {
+    /// Writes the condition that must hold.
+    pub fn condition(&self) -> String {
         match self.rule() {
             Rule::Between(_, low, high) if low == f64::NEG_INFINITY => format!("at most {high}"),
             Rule::Between(_, low, high) if high == f64::INFINITY => format!("at least {low}"),
@@ -181,19 +181,19 @@ mod tests {
 
     #[test]
     fn every_form_says_what_it_judges() {
-        let words = |text: &str| {
+        let condition = |text: &str| {
             let bound = bound(text).unwrap();
-            format!("{}: {}", bound.title(), bound.words())
+            format!("{}: {}", bound.title(), bound.condition())
         };
-        assert_eq!(words("metric = \"a / b\"\nat_most = 2"), "a / b: at most 2");
+        assert_eq!(condition("metric = \"a / b\"\nat_most = 2"), "a / b: at most 2");
         let text = "metric = \"a\"\nat_least = 0.5\nat_most = 2\nphase = \"p\"";
-        assert_eq!(words(text), "a in phase p: 0.5 to 2");
+        assert_eq!(condition(text), "a in phase p: 0.5 to 2");
         let text = "name = \"n\"\nmetric = \"a\"\nrecord = \"r.jsonl\"\nwithin = \"5%\"";
-        assert_eq!(words(text), "n: within 5% of r.jsonl");
+        assert_eq!(condition(text), "n: within 5% of r.jsonl");
         let text = "metric = \"a\"\nrecord = \"r.jsonl\"\nwithin = 0.007";
-        assert_eq!(words(text), "a: within 0.7% of r.jsonl");
-        assert!(words("no_oom_kill = true").starts_with("no_oom_kill: nobody"));
-        assert!(words("sound_generations = true").contains("1 to 4 generations"));
+        assert_eq!(condition(text), "a: within 0.7% of r.jsonl");
+        assert!(condition("no_oom_kill = true").starts_with("no_oom_kill: nobody"));
+        assert!(condition("sound_generations = true").contains("1 to 4 generations"));
     }
 
     #[test]

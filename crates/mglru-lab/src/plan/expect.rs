@@ -4,94 +4,95 @@ use serde::{Deserialize, Serialize};
 
 use mglru_error::KeyError;
 
-/// A published before/after pair and the band of the ratio that counts as reproduced.
+/// States a published before/after pair and the band of the ratio that counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Metric, as in the plan's `metrics`.
+    /// Names the metric, as in the plan's `metrics`.
     pub metric: String,
-    /// Document that reports it.
+    /// Names the document that reports it.
     pub document: String,
-    /// Variant the published "before" is; the plan's base when absent.
+    /// Names the variant the published "before" is; the plan's base when absent.
     pub base: Option<String>,
-    /// Variant the published "after" is.
+    /// Names the variant the published "after" is.
     #[serde(default = "after")]
     pub variant: String,
-    /// Figure before, in the metric's unit.
+    /// Gives the figure before, in the metric's unit.
     pub before: f64,
-    /// Figure after.
+    /// Gives the figure after.
     pub after: f64,
-    /// Lowest and highest ratio after/before that passes; from the published change when absent.
+    /// Sets the lowest and highest ratio after/before that passes; from the published change when
+    /// absent.
     pub band: Option<[f64; 2]>,
-    /// Which way it must move; from the band when absent.
+    /// Says which way it must move; from the band when absent.
     pub direction: Option<Direction>,
 }
 
-/// Which way a ratio must move.
+/// Says which way a ratio must move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Above 1.
+    /// Rises above 1.
     Up,
-    /// Below 1.
+    /// Falls below 1.
     Down,
-    /// Nowhere: equal within the band.
+    /// Moves nowhere: equal within the band.
     None,
 }
 
-/// A quantity that shows whether the experiment itself is sound. Exactly one of `ratio`, `value`
-/// and `share` says what must hold.
+/// Names a quantity that shows whether the experiment itself is sound. Exactly one of `ratio`,
+/// `value` and `share` says what must hold.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Title of the check, for people.
+    /// Gives the title of the check, for people.
     pub name: String,
-    /// Metric.
+    /// Names the metric.
     pub metric: String,
-    /// Variant compared with; the plan's base when absent.
+    /// Names the variant compared with; the plan's base when absent.
     pub base: Option<String>,
-    /// Variant under test.
+    /// Names the variant under test.
     pub variant: String,
-    /// Band of variant/base.
+    /// Sets the band of variant/base.
     pub ratio: Option<[f64; 2]>,
-    /// Band of the variant's own mean.
+    /// Sets the band of the variant's own mean.
     pub value: Option<[f64; 2]>,
-    /// Band of the share this variant has in the log-ratio of variant `of`.
+    /// Sets the band of the share this variant has in the log-ratio of variant `of`.
     pub share: Option<[f64; 2]>,
-    /// Variant whose gain `share` is a share of.
+    /// Names the variant whose gain `share` is a share of.
     pub of: Option<String>,
 }
 
-/// A metric expected to stay equal: two one-sided tests at 5 %.
+/// Names a metric expected to stay equal: two one-sided tests at 5 %.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neutral {
-    /// Metric.
+    /// Names the metric.
     pub metric: String,
-    /// Variant compared with; the plan's base when absent.
+    /// Names the variant compared with; the plan's base when absent.
     pub base: Option<String>,
-    /// Variant under test.
+    /// Names the variant under test.
     pub variant: String,
-    /// Band the 90 % interval of the ratio must lie in.
+    /// Sets the band the 90 % interval of the ratio must lie in.
     #[serde(default = "neutral_band")]
     pub band: [f64; 2],
 }
 
-/// An invariant or a rate by which a faulty policy gives itself away.
+/// Describes an invariant or a rate by which a faulty policy gives itself away.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Indicator {
-    /// Title of the figure, for people.
+    /// Gives the title of the figure, for people.
     pub name: String,
-    /// Metric.
+    /// Names the metric.
     pub metric: String,
     /// With a base the range is that of the ratio to this variant, else of the figure itself.
     pub base: Option<String>,
-    /// The normal range.
+    /// Sets the normal range.
     pub range: [f64; 2],
 }
 
-/// Which variants indicators must flag, and which they must not.
+/// Says which variants indicators must flag, and which they must not.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Watch {
@@ -122,7 +123,7 @@ impl Published {
         self.band.unwrap_or([ends[0].min(ends[1]).max(0.0), ends[0].max(ends[1])])
     }
 
-    /// Which way the ratio must move.
+    /// Returns the direction in which the ratio must move.
     pub fn direction(&self) -> Direction {
         let [low, high] = self.band();
         self.direction.unwrap_or(match (low >= 1.0, high <= 1.0) {

@@ -14,37 +14,39 @@ use crate::typed;
 use crate::variant::Variant;
 use mglru_error::{Error, KeyError};
 
-/// Sections only a backend understands.
+/// Names the sections that only a backend understands.
 pub const SECTIONS: [&str; 5] = ["machine", "groups", "workload", "reclaim", "kernel"];
 
-/// The plan's own keys.
+/// Holds the plan's own keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
-    /// Name, used for the output folder: letters, digits, `-` and `_`.
+    /// Names the plan and its output folder: letters, digits, `-` and `_`.
     name: String,
-    /// One line for lists.
+    /// Describes the plan in one line, for lists.
     title: String,
-    /// A paragraph for `mglru show`.
+    /// Describes the plan in a paragraph, for `mglru show`.
     #[serde(default)]
     about: String,
-    /// Backend: `sim`, `pager` or `kernel`; a list sets several side by side.
+    /// Chooses the backend: `sim`, `pager` or `kernel`; a list sets several side by side.
     #[serde(default = "sim")]
     backend: Value,
-    /// Variant all others are compared with; the first when absent.
+    /// Names the variant all others are compared with; the first when absent.
     base: Option<String>,
-    /// Variants by name, or tables of `name`, `base`, `set` and `with`, in the order they run.
+    /// Lists variants by name, or tables of `name`, `base`, `set` and `with`, in the order they
+    /// run.
     variants: Vec<Value>,
-    /// Number of seeds, or a list of them; runs of the same seed are paired.
+    /// Sets the number of seeds, or lists them; runs of the same seed are paired.
     #[serde(default = "six")]
     seeds: Value,
-    /// Scale of machine, limits and workload: a number or a quotient such as `"1/64"`.
+    /// Scales machine, limits and workload: a number or a quotient such as `"1/64"`.
     #[serde(default = "one")]
     scale: Value,
-    /// Metrics to compare: counters, metrics, `custom.x`, or quotients such as `pgpgin/ops`.
+    /// Lists the metrics to compare: counters, metrics, `custom.x`, or quotients such as
+    /// `pgpgin/ops`.
     #[serde(default)]
     metrics: Vec<String>,
-    /// Why published figures are missed, where they are.
+    /// Says why published figures are missed, where they are.
     #[serde(default)]
     gap: String,
     /// See its section.

@@ -12,26 +12,26 @@ use crate::record::Record;
 use crate::store;
 use mglru_error::Error;
 
-/// The runs of a variant.
+/// Sums up the runs of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// Name of the side.
+    /// Names the side.
     pub name: String,
-    /// Its kernel.
+    /// Holds the release of its kernel.
     pub kernel: String,
-    /// How many runs are added up.
+    /// Counts the runs that are added up.
     pub runs: u64,
-    /// Pages that were reclaimed.
+    /// Counts pages that were reclaimed.
     pub reclaimed: u64,
-    /// Pages that reclaim looked at.
+    /// Counts pages that reclaim scanned.
     pub scanned: u64,
-    /// Operations of the workload; 0 where a phase of it is looked at.
+    /// Counts operations of the workload; 0 for one phase of it.
     pub operations: u64,
-    /// Instructions of programs.
+    /// Counts instructions of programs.
     pub user: u64,
-    /// Instructions of the kernel.
+    /// Counts instructions of the kernel.
     pub system: u64,
-    /// The kernel's, by function.
+    /// Counts the kernel's instructions, by function.
     #[serde(skip)]
     pub functions: BTreeMap<String, u64>,
 }
@@ -132,9 +132,9 @@ mod tests {
         let records = [example("b", 1, 1.0), example("b", 2, 1.0), example("a", 1, 1.0)];
         let dir = folder(&records, 3);
         let found = sides(dir.path(), None).unwrap();
-        let told = |side: &Side| (side.name.clone(), side.runs, side.functions["f"]);
+        let figures = |side: &Side| (side.name.clone(), side.runs, side.functions["f"]);
         assert_eq!(
-            found.iter().map(told).collect::<Vec<_>>(),
+            found.iter().map(figures).collect::<Vec<_>>(),
             [("b".into(), 2, 30), ("a".into(), 1, 10)]
         );
         assert_eq!((found[0].reclaimed, found[0].system), (4, 30));

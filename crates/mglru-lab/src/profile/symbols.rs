@@ -5,7 +5,7 @@ use super::UNKNOWN;
 /// Code further behind a name than this is of something else.
 const LONGEST: u64 = 1 << 20;
 
-/// Functions, by address.
+/// Holds functions, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols(Vec<(u64, String)>);
 
@@ -23,7 +23,7 @@ impl Symbols {
         Self(text.lines().filter_map(symbol).collect())
     }
 
-    /// Whether no function is known.
+    /// Says whether no function is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

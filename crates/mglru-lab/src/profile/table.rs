@@ -12,13 +12,13 @@ use super::Side;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
-    /// A page that was reclaimed.
+    /// Counts per page that was reclaimed.
     Page,
-    /// A page that reclaim looked at.
+    /// Counts per page that reclaim looked at.
     Scanned,
-    /// An operation of the workload.
+    /// Counts per operation of the workload.
     Operation,
-    /// A run.
+    /// Counts per run.
     Run,
 }
 
@@ -34,30 +34,30 @@ impl Per {
     }
 }
 
-/// Sides by function.
+/// Sets sides beside each other, by function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// Divisor of the figures: a run, where a side has none of the asked-for unit.
+    /// Holds the divisor of the figures: a run, where a side has none of the asked-for unit.
     pub per: Per,
-    /// The first is the measure of the others.
+    /// Lists the sides; the first is the measure of the others.
     pub sides: Vec<Side>,
-    /// Code of programs and of the kernel, then its functions.
+    /// Holds rows: code of programs and of the kernel, then its functions.
     pub rows: Vec<Row>,
 }
 
 /// Holds the figures of one function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Names the function.
     pub function: String,
-    /// Instructions, by side.
+    /// Counts instructions, by side.
     pub instructions: Vec<u64>,
-    /// The same as figures that are compared.
+    /// Holds the same as figures that are compared.
     pub figures: Vec<f64>,
 }
 
 impl Row {
-    /// How far a side is from the first.
+    /// Returns how far a side is from the first.
     pub fn difference(&self, side: usize) -> f64 {
         self.figures[side] - self.figures[0]
     }

@@ -34,9 +34,9 @@ pub fn diverge_page(found: &Found, names: [&str; 2], title: &str) -> String {
     let mut environment = Environment::new();
     environment.add_template("page.html", TEMPLATE).expect("the template is valid");
     let page = environment.get_template("page.html").expect("it was added");
-    let told = text(found, names);
+    let comparison = text(found, names);
     let context = context! {
-        title, told,
+        title, comparison,
         names => names.map(String::from),
         pictures => Serde(pictures),
         accesses => number(found.accesses as f64),

@@ -4,7 +4,7 @@ use super::number;
 use super::table::{finish, head, new};
 use mglru_live::measure::{Finding, Measured, Target};
 
-/// A line each, and how busy the machine was.
+/// Writes a line for each finding, and how busy the machine was.
 pub fn measured(measured: &Measured) -> String {
     let names = ["median", "range", "n", "target", "verdict", "behind it"];
     let mut table = new(head(false, "figure", &names));
@@ -43,7 +43,7 @@ mod tests {
     use mglru_live::measure::{Section, Spread};
 
     #[test]
-    fn a_missed_target_is_told_with_its_range() {
+    fn a_missed_target_is_reported_with_its_range() {
         let finding = Finding {
             section: Section::Fio,
             what: "ratio".into(),
@@ -52,8 +52,8 @@ mod tests {
             met: false,
             behind: "why".into(),
         };
-        let told = Measured { findings: vec![finding], processors: 2, load: [0.5, 1.0] };
-        let text = super::measured(&told);
+        let result = Measured { findings: vec![finding], processors: 2, load: [0.5, 1.0] };
+        let text = super::measured(&result);
         let row = text.lines().find(|line| line.contains("MISSED")).unwrap();
         let cells: Vec<&str> = row.split('|').map(str::trim).filter(|c| !c.is_empty()).collect();
         assert_eq!(cells, ["ratio", "0.846", "[0.5, 1.25]", "6", ">= 1.15", "MISSED", "why"]);

@@ -6,7 +6,7 @@
 
 use crate::record::Record;
 
-/// What a variant's runs say on average.
+/// Holds the averages of a variant's runs.
 struct Column<'a> {
     name: &'a str,
     records: Vec<&'a Record>,

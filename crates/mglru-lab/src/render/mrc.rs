@@ -1,15 +1,11 @@
 //! Miss-ratio curves: a table, a sentence, and a page with the picture.
 
 use mglru_sim::spec::PAGE_SIZE;
-use minijinja::{Environment, context};
 use serde_json::json;
 
-use super::report::{LIBRARIES, STYLE};
+use super::picture::Picture;
 use super::table::{finish, head, new};
 use mglru_traces::tools::{Curve, Point};
-
-const TEMPLATE: &str = include_str!("report/mrc.html");
-const CHART: &str = include_str!("report/mrc.js");
 
 /// Rows of the table: more would hide the knee.
 const ROWS: usize = 16;
@@ -93,21 +89,21 @@ fn bytes(pages: u64) -> String {
 
 /// Draws the curve on a page that needs no network.
 pub fn mrc_page(curve: &Curve) -> String {
+    let (trace, sentence) = (&curve.trace, mrc_sentence(curve));
     let facts = json!({ "curve": curve, "page_kib": PAGE_SIZE / 1024, "knee": curve.knee() });
-    let facts = facts.to_string().replace('<', "\\u003c");
-    let mut env = Environment::new();
-    env.add_template("mrc.html", TEMPLATE).expect("the template is fixed");
-    let page = context! {
-        title => &curve.trace,
-        sentence => mrc_sentence(curve),
-        table => rows(curve),
-        style => STYLE,
-        libraries => LIBRARIES,
-        facts => facts,
-        charts => CHART,
-    };
-    let template = env.get_template("mrc.html").expect("just added");
-    template.render(page).expect("the template knows the curve")
+    Picture {
+        title: &format!("{trace}: misses by size"),
+        heading: &format!("{trace}: misses by size of the cache"),
+        sentence: &sentence,
+        how: "Share of requests that miss, by size. The line is LRU, its shade the 95 % interval \
+              of a sample; points are other policies. Upright lines: the two sizes of the \
+              sentence.",
+        about: "Miss ratio by size",
+        table: &rows(curve),
+        chart: include_str!("report/mrc.js"),
+        facts,
+    }
+    .html()
 }
 
 #[cfg(test)]

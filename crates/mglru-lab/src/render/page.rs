@@ -74,7 +74,7 @@ pub fn page(reports: &[Report]) -> String {
     format!("{INTRODUCTION}\n{}{causes}", finish(table))
 }
 
-/// What an experiment misses, with the plan's word on it.
+/// Lists what an experiment misses, with the plan's reason.
 fn misses(report: &Report) -> Option<String> {
     let published = report.published.iter().filter(|p| p.verdict == Verdict::Missed);
     let published = published.map(|p| {

@@ -5,7 +5,7 @@ use minijinja::{Environment, Value, context};
 use super::{number, table};
 use crate::profile::{Per, Row, Side, Table};
 
-/// Colours of sides, to be told apart on light and dark ground.
+/// Lists colours of sides, distinct on light and dark ground.
 const COLOURS: [&str; 6] = ["#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#9d755d"];
 /// Columns of the picture.
 const WIDTH: usize = 960;
@@ -91,7 +91,7 @@ pub fn profile_picture(table: &Table) -> String {
         context! { name, y => 34 + 16 * at, colour => colour(at) }
     });
     let mut environment = Environment::new();
-    // The name tells the engine which characters to escape.
+    // The name says to the engine which characters to escape.
     environment.add_template("profile.xml", include_str!("profile.svg")).expect("it is fixed");
     let template = environment.get_template("profile.xml").expect("it was added");
     let page = context! {

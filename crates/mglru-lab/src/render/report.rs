@@ -16,24 +16,35 @@ use crate::report::Report;
 use crate::samples::Series;
 
 const TEMPLATE: &str = include_str!("report/page.html");
+pub(super) const HEAD: &str = include_str!("report/head.html");
 pub(super) const STYLE: &str = include_str!("report/style.css");
-const CHARTS: &str = include_str!("report/charts.js");
-
-/// Vega, Vega-Lite and Vega-Embed as published (BSD-3-Clause, `report/vega/LICENSE`).
-pub(super) const LIBRARIES: [&str; 3] = [
+/// Vega, Vega-Lite and Vega-Embed as published (BSD-3-Clause, `report/vega/LICENSE-*`).
+const VEGA: [&str; 3] = [
     include_str!("report/vega/vega-6.4.0.min.js"),
     include_str!("report/vega/vega-lite-6.4.3.min.js"),
     include_str!("report/vega/vega-embed-7.3.0.min.js"),
 ];
 
-/// What a page shows besides the report, where the run's folder has it.
+/// Lists the scripts of a page: Vega, what all pages share, then its own.
+pub(super) fn scripts(of_page: &[&'static str]) -> Vec<&'static str> {
+    VEGA.iter().chain(&[include_str!("report/shared.js")]).chain(of_page).copied().collect()
+}
+
+/// Lists the scripts of a run's page.
+const OF_RUN: [&str; 3] = [
+    include_str!("report/charts.js"),
+    include_str!("report/time.js"),
+    include_str!("report/page.js"),
+];
+
+/// Holds what a page shows besides the report, where the run's folder has it.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
-    /// Looks at each run, in the order of the report's records; `None`: none were kept.
+    /// Holds samples of each run, in the order of the report's records; `None`: none were kept.
     pub series: Vec<Option<Series>>,
-    /// The plan as it was read.
+    /// Holds the plan as it was read.
     pub plan: String,
-    /// The command that repeats the run.
+    /// Holds the command that repeats the run.
     pub command: String,
 }
 
@@ -59,9 +70,9 @@ pub fn html(report: &Report, beside: &Beside) -> String {
         plan_text => &beside.plan,
         command => &beside.command,
         facts => facts.script(),
+        head => HEAD,
         style => STYLE,
-        libraries => LIBRARIES,
-        charts => CHARTS,
+        scripts => scripts(&OF_RUN),
     };
     template.render(page).expect("the template knows the report")
 }
@@ -90,8 +101,9 @@ fn backend(name: &str) -> &str {
 
 fn doubts(report: &Report) -> Vec<String> {
     let remarks = report.remarks();
-    let gap = (report.verdict == Verdict::Missed && !report.gap.is_empty())
-        .then(|| format!("Why it is missed: {}", report.gap.trim()));
+    let gap = (report.verdict == Verdict::Missed && !report.gap.is_empty()).then(|| {
+        format!("What the plan says of figures missed at full size: {}", report.gap.trim())
+    });
     remarks.lines().map(str::to_string).chain(gap).collect()
 }
 

@@ -28,7 +28,7 @@ pub fn report(report: &Report) -> String {
     out + &format!("\nverdict: {}\n", report.verdict)
 }
 
-/// Comparisons, one line each.
+/// Writes comparisons, one line each.
 pub fn comparisons(list: &[Comparison]) -> String {
     if list.is_empty() {
         return "nothing to compare: needs the base and another variant with a common metric\n"
@@ -54,7 +54,7 @@ pub fn comparisons(list: &[Comparison]) -> String {
     finish(table)
 }
 
-/// Misses of flat caches.
+/// Writes misses of flat caches.
 pub fn misses(list: &[ReplayResult]) -> String {
     let mut table = new(head(false, "policy", &["size", "misses", "miss ratio"]));
     for r in list {

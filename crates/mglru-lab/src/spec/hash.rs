@@ -77,7 +77,7 @@ fn content(key: &str, path: &str) -> Result<String, KeyError> {
     }
 }
 
-/// The name of a run, which its own files begin with.
+/// Returns the name of a run, with which its files begin.
 pub fn run_id(hash: &str, variant: &str, seed: u64, point: &str) -> String {
     hex(&format!("{hash} {variant} {seed} {point}"), 6)
 }

@@ -8,8 +8,8 @@ use mglru_sim::tracing::Event;
 use prost::Message;
 
 use super::proto::{
-    CounterDescriptor, DebugAnnotation, Kind, ProcessDescriptor, ThreadDescriptor, Trace,
-    TracePacket, TrackDescriptor, TrackEvent,
+    CounterDescriptor, DebugAnnotation, FtraceCpuStats, FtraceStats, Kind, Phase,
+    ProcessDescriptor, ThreadDescriptor, Trace, TracePacket, TrackDescriptor, TrackEvent,
 };
 
 /// All packets are of one writer, whose state begins with the first one.
@@ -19,7 +19,7 @@ const STATE_CLEARED: u32 = 1;
 const TASKS: u64 = 1 << 32;
 const COUNTERS: u64 = 1 << 40;
 
-/// Packets of a trace, as events come.
+/// Makes the packets of a trace, as events come.
 #[derive(Default)]
 pub struct Perfetto {
     /// Open slices of each task met so far.
@@ -29,12 +29,12 @@ pub struct Perfetto {
     begun: bool,
 }
 
-/// What becomes of an event.
+/// Says what an event is drawn as.
 enum Shape {
     Begin(String),
     End,
     Instant,
-    /// It tells at its end how long it took, ns.
+    /// Reports at its end how long it took, ns.
     Past(String, u64),
 }
 
@@ -51,7 +51,7 @@ impl Perfetto {
         }
         let open = self.open.get_mut(&event.pid).expect("just put");
         let name = |name: &str| Some(name.to_string());
-        let told = match shape(event) {
+        let parts = match shape(event) {
             Shape::Begin(what) => {
                 *open += 1;
                 vec![(event.at, Kind::SliceBegin, Some(what))]
@@ -68,7 +68,7 @@ impl Perfetto {
                 (event.at, Kind::SliceEnd, None),
             ],
         };
-        for (nth, (at, kind, name)) in told.into_iter().enumerate() {
+        for (nth, (at, kind, name)) in parts.into_iter().enumerate() {
             let debug_annotations = if nth == 0 { annotations(event.fields) } else { Vec::new() };
             let track_event = TrackEvent {
                 debug_annotations,
@@ -81,6 +81,31 @@ impl Perfetto {
             self.put(out, TracePacket { track_event: Some(track_event), ..packet(Some(at)) })?;
         }
         Ok(())
+    }
+
+    /// Continues a trace whose first packet was written.
+    pub fn begun() -> Self {
+        Self { begun: true, ..Self::default() }
+    }
+
+    /// Writes the first packet, which says that what follows depends on nothing before.
+    ///
+    /// # Errors
+    /// The file's.
+    pub fn begin(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.put(out, packet(None))
+    }
+
+    /// Writes how many events there are, and how many their buffer had no room for.
+    ///
+    /// # Errors
+    /// The file's.
+    pub fn close(&mut self, out: &mut impl Write, written: u64, lost: u64) -> io::Result<()> {
+        let of_buffer =
+            FtraceCpuStats { cpu: Some(0), entries: Some(written), dropped_events: Some(lost) };
+        let phase = Some(Phase::EndOfTrace.into());
+        let ftrace_stats = Some(FtraceStats { phase, cpu_stats: vec![of_buffer] });
+        self.put(out, TracePacket { ftrace_stats, ..packet(None) })
     }
 
     /// Writes what the machine holds, by name.

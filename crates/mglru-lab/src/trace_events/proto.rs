@@ -1,6 +1,6 @@
 //! The messages of a Perfetto trace, as far as they are used here. Field numbers are those of
 //! Perfetto's public `protos/perfetto/trace/trace_packet.proto` and of the files in `track_event/`
-//! beside it, named at each message; numbers of a released field never change.
+//! and `ftrace/` beside it, named at each message; numbers of a released field never change.
 
 use prost::{Enumeration, Message};
 
@@ -14,7 +14,7 @@ pub struct Trace {
 /// Declares the message of `trace_packet.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
-    /// ns.
+    /// Holds the time, ns.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
@@ -23,6 +23,8 @@ pub struct TracePacket {
     pub track_event: Option<TrackEvent>,
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
+    #[prost(message, optional, tag = "34")]
+    pub ftrace_stats: Option<FtraceStats>,
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
 }
@@ -106,4 +108,33 @@ pub struct ThreadDescriptor {
 pub struct CounterDescriptor {
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
+}
+
+/// Declares `FtraceStats.Phase` of `ftrace/ftrace_stats.proto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
+#[repr(i32)]
+pub enum Phase {
+    Unspecified = 0,
+    StartOfTrace = 1,
+    EndOfTrace = 2,
+}
+
+/// Declares the message of `ftrace/ftrace_stats.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub struct FtraceStats {
+    #[prost(enumeration = "Phase", optional, tag = "1")]
+    pub phase: Option<i32>,
+    #[prost(message, repeated, tag = "2")]
+    pub cpu_stats: Vec<FtraceCpuStats>,
+}
+
+/// Declares a part of that message: a buffer, and what it had no room for.
+#[derive(Clone, PartialEq, Message)]
+pub struct FtraceCpuStats {
+    #[prost(uint64, optional, tag = "1")]
+    pub cpu: Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    pub entries: Option<u64>,
+    #[prost(uint64, optional, tag = "8")]
+    pub dropped_events: Option<u64>,
 }

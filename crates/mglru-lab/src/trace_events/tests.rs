@@ -13,12 +13,12 @@ fn packets(events: &[Event<'_>]) -> Vec<TracePacket> {
     Trace::decode(&out[..]).unwrap().packet
 }
 
-fn told(events: &[Event<'_>]) -> Vec<(u64, Kind, Option<String>)> {
-    let tell = |packet: TracePacket| {
+fn track_events(events: &[Event<'_>]) -> Vec<(u64, Kind, Option<String>)> {
+    let event_of = |packet: TracePacket| {
         let TrackEvent { kind, name, .. } = packet.track_event?;
         Some((packet.timestamp?, Kind::try_from(kind?).ok()?, name))
     };
-    packets(events).into_iter().filter_map(tell).collect()
+    packets(events).into_iter().filter_map(event_of).collect()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn lines_of_a_kernel_are_read() {
 
 #[test]
 fn calls_and_waits_are_slices_and_others_instants() {
-    let seen = told(&[
+    let seen = track_events(&[
         event(500, "mm_vmscan_memcg_reclaim_end", "nr_reclaimed=3"),
         event(1_000, "mm_vmscan_memcg_reclaim_begin", "order=0 gfp_flags=GFP_KERNEL"),
         event(
@@ -109,15 +109,52 @@ fn field_numbers_are_those_of_perfetto() {
     let key = |field: u8, wire: u8| field << 3 | wire;
     // A packet: its time (8), its sequence (10), an event (11) in which type (9) is 1, the track
     // (11) 1 << 32 and 1001, the category (22, two bytes) and the name (23).
-    let told = [
+    let packet = [
         &[key(1, 2), 30, key(8, 0), 3, key(10, 0), 1, key(11, 2), 24, key(9, 0), 1][..],
         &[key(11, 0), 0xe9, 0x87, 0x80, 0x80, 0x10, 0xb2, 1, 3],
         b"oom",
         &[0xba, 1, 1, b'e'],
     ];
-    let mut told = told.concat();
-    (told[1], told[7]) = (told.len() as u8 - 2, told.len() as u8 - 8);
-    assert_eq!(out[first..], told);
+    let mut packet = packet.concat();
+    (packet[1], packet[7]) = (packet.len() as u8 - 2, packet.len() as u8 - 8);
+    assert_eq!(out[first..], packet);
+    // Statistics of ftrace (34, two bytes): the phase (1) is the end (2), and of the processors'
+    // (2) one (1) has 7 entries (2) and dropped 5 events (8).
+    out.clear();
+    perfetto.close(&mut out, 7, 5).unwrap();
+    let counts = [key(1, 0), 0, key(2, 0), 7, key(8, 0), 5];
+    let head = [key(1, 2), 15, key(10, 0), 1, 0x92, 2, 10, key(1, 0), 2, key(2, 2), 6];
+    assert_eq!(out, [&head[..], &counts].concat());
+}
+
+/// The process that goes on with a file adds to what is in it.
+#[test]
+fn a_file_that_one_process_begins_another_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = |name: &str| {
+        let path = folder.path().join(name);
+        let mut file = TraceFile::resume(TraceFile::begin(&path).unwrap(), &path);
+        file.event(&event(1_000, "mark_victim", "pid=5")).unwrap();
+        file.close(1, 3).unwrap();
+        fs::read(path).unwrap()
+    };
+    let text = String::from_utf8(ended("t.txt")).unwrap();
+    let rest = text.strip_prefix(HEADER).unwrap();
+    assert_eq!(parse(rest.lines().next().unwrap()).unwrap().fields, "pid=5");
+    let lost =
+        "# entries-in-buffer/entries-written: 1/4\n# 3 events were lost: their buffer was full\n";
+    assert!(rest.ends_with(lost), "{rest}");
+    let packets = Trace::decode(&ended("t.pftrace")[..]).unwrap().packet;
+    let cleared: Vec<_> = packets.iter().map(|packet| packet.sequence_flags).collect();
+    assert_eq!(cleared, [Some(1), None, None, None], "the first one alone");
+    let stats = packets[3].ftrace_stats.as_ref().unwrap();
+    assert_eq!(stats.cpu_stats[0].dropped_events, Some(3));
+}
+
+#[test]
+fn a_disk_without_room_shows_at_the_beginning() {
+    let message = TraceFile::begin(Path::new("/dev/full")).unwrap_err().to_string();
+    assert!(message.contains("/dev/full") && message.contains("No space left"), "{message}");
 }
 
 #[test]
@@ -129,10 +166,10 @@ fn each_of_several_runs_has_a_file_of_its_own() {
 }
 
 #[test]
-fn a_full_disk_is_told_once_with_the_file() {
+fn a_full_disk_is_reported_once_with_the_file() {
     let mut file = TraceFile::create(Path::new("/dev/full")).unwrap();
-    let told = (0..10_000).find_map(|at| file.event(&event(at, "mark_victim", "pid=1")).err());
-    let told = told.unwrap();
-    assert!(told.starts_with("--trace-events: /dev/full: No space left"), "{told}");
+    let message = (0..10_000).find_map(|at| file.event(&event(at, "mark_victim", "pid=1")).err());
+    let message = message.unwrap();
+    assert!(message.starts_with("--trace-events: /dev/full: No space left"), "{message}");
     assert!(Path::new("/dev/full").exists());
 }

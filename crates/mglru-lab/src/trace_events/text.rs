@@ -28,22 +28,35 @@ pub(super) fn write(out: &mut impl Write, event: &Event<'_>) -> io::Result<()> {
     writeln!(out, "{comm:>16}-{pid:<7} [{cpu:03}] {flags} {seconds:>5}.{us:06}: {name}: {fields}")
 }
 
-/// An event as it was read.
+/// Writes how many events there are of how many there were, as ftrace does.
+pub(super) fn close(out: &mut impl Write, written: u64, lost: u64) -> io::Result<()> {
+    writeln!(
+        out,
+        "# entries-in-buffer/entries-written: {written}/{}",
+        written.saturating_add(lost)
+    )?;
+    if lost > 0 {
+        writeln!(out, "# {lost} events were lost: their buffer was full")?;
+    }
+    Ok(())
+}
+
+/// Holds an event as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
-    /// When, ns.
+    /// Holds the time, ns.
     pub at: u64,
-    /// Interrupts and preemption.
+    /// Holds the flags for interrupts and preemption.
     pub flags: String,
-    /// Its processor.
+    /// Numbers its processor.
     pub cpu: u32,
-    /// Name of the task.
+    /// Names the task.
     pub comm: String,
-    /// Its number.
+    /// Numbers the task.
     pub pid: u32,
-    /// Name of the event.
+    /// Names the event.
     pub name: String,
-    /// Its fields.
+    /// Holds its fields.
     pub fields: String,
 }
 

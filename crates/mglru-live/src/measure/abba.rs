@@ -4,16 +4,16 @@ use serde::Serialize;
 
 use mglru_error::Error;
 
-/// Figures of several runs.
+/// Sums up figures of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The middle one, or the mean of the two.
+    /// Holds the middle one, or the mean of the two.
     pub median: f64,
-    /// The least.
+    /// Holds the least.
     pub low: f64,
-    /// The greatest.
+    /// Holds the greatest.
     pub high: f64,
-    /// How many.
+    /// Counts them.
     pub n: usize,
 }
 

@@ -1,5 +1,5 @@
 //! Refaults of traces under four policies in the same pager, a tenth of the pages in memory. The
-//! first three see what the engine sees; exact LRU is told of each access.
+//! first three see what the engine sees; exact LRU sees each access.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -94,7 +94,7 @@ fn end_forking(child: Child) -> Result<(u64, u64), Error> {
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
     match (done.status.success(), &numbers[..]) {
         (true, &[checked, wrong]) => Ok((checked, wrong)),
-        // It died: nothing that it held can be told right.
+        // It died: nothing that it held can be verified.
         _ => Ok((0, u64::MAX)),
     }
 }

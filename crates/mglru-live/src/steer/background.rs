@@ -2,7 +2,7 @@
 //! serves, in a process group of its own, ending with the program that the pager is in.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -21,10 +21,18 @@ const READY: &str = "ready";
 /// # Errors
 /// It does not: it has said why.
 pub fn start(args: &[String]) -> Result<(), Error> {
+    start_with(args, Stdio::null())
+}
+
+/// Runs this program in the background as [`start`] does, with a standard input.
+///
+/// # Errors
+/// It does not serve: it has said why.
+pub fn start_with(args: &[String], stdin: Stdio) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Request(format!("a process to serve it: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
-    command.args(args).process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.args(args).process_group(0).stdin(stdin).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let mut said = String::new();
     let stdout = child.stdout.take().expect("it is piped");
@@ -35,7 +43,7 @@ pub fn start(args: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Tells whoever started this process that it serves.
+/// Tells the process that started this one that it serves.
 pub fn announce() {
     // The client that asked may be gone.
     let mut out = std::io::stdout();
@@ -81,6 +89,13 @@ impl Lifetime {
             }
         });
         Ok(())
+    }
+}
+
+impl AsFd for Lifetime {
+    /// Can be read once the process has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::sample::{Sample, Stalled};
 
-/// The type it is served as.
+/// Names the media type of the page.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// One text of metrics.

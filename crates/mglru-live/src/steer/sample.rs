@@ -7,88 +7,88 @@ use mglru_pager::control::{Client, ControlError};
 /// Counts faults of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// How many.
+    /// Counts faults.
     pub count: u64,
-    /// How long together, ns.
+    /// Sums up their durations, ns.
     pub ns: u64,
-    /// How many took below 1 µs, below 2 µs and so on, each class without those before.
+    /// Counts those below 1 µs, below 2 µs and so on, each class without those before.
     pub classes: Vec<u64>,
 }
 
 /// Holds one line of `memory.pressure`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stalled {
-    /// Percent of the last 10 s.
+    /// Holds the share of the last 10 s, percent.
     pub avg10: f64,
-    /// Share of the last 60 s.
+    /// Holds the share of the last 60 s, percent.
     pub avg60: f64,
-    /// Share of the last 300 s.
+    /// Holds the share of the last 300 s, percent.
     pub avg300: f64,
-    /// Since the start, µs.
+    /// Counts time since the start, µs.
     pub total: u64,
 }
 
 /// Counts the pages of one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Generation {
-    /// Its number.
+    /// Holds its number.
     pub seq: u64,
-    /// Anonymous pages.
+    /// Counts anonymous pages.
     pub anon: u64,
-    /// File pages.
+    /// Counts file pages.
     pub file: u64,
 }
 
-/// Refaults of one tier of one type.
+/// Counts refaults of one tier of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tier {
-    /// `anon` or `file`.
+    /// Names the type: `anon` or `file`.
     pub kind: String,
-    /// Its number.
+    /// Numbers the tier.
     pub tier: u64,
-    /// Pages that came back.
+    /// Counts pages that came back.
     pub refaulted: u64,
-    /// Number of pages evicted or spared.
+    /// Counts pages evicted or spared.
     pub total: u64,
 }
 
-/// How far away pages were that came back.
+/// Says how far away pages were that came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distances {
-    /// Bytes in memory.
+    /// Counts bytes in memory.
     pub resident: u64,
-    /// Major faults so far.
+    /// Counts major faults so far.
     pub major: u64,
-    /// Up to so many bytes: how many, each class without those before.
+    /// Counts pages that came back from up to so many bytes, each class without those before.
     pub classes: Vec<(u64, u64)>,
 }
 
-/// All that is read of one group.
+/// Holds all that is read of one group.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Its path.
+    /// Holds its path.
     pub group: String,
-    /// `memory.stat`.
+    /// Holds `memory.stat`.
     pub stat: BTreeMap<String, u64>,
-    /// `memory.current`.
+    /// Holds `memory.current`, bytes.
     pub current: u64,
-    /// `memory.max`; `None` is `max`.
+    /// Holds `memory.max`, bytes; `None` is `max`.
     pub max: Option<u64>,
-    /// `memory.swap.current`.
+    /// Holds `memory.swap.current`, bytes.
     pub swap: u64,
-    /// `memory.pressure`, some.
+    /// Holds `memory.pressure`, some.
     pub some: Stalled,
-    /// And full.
+    /// Holds `memory.pressure`, full.
     pub full: Stalled,
-    /// By kind.
+    /// Holds faults by kind.
     pub faults: Vec<(String, Faults)>,
-    /// The oldest first.
+    /// Lists generations, the oldest first.
     pub generations: Vec<Generation>,
-    /// Tiers of both types.
+    /// Lists tiers of both types.
     pub tiers: Vec<Tier>,
-    /// Refault distances.
+    /// Holds refault distances.
     pub distances: Distances,
-    /// Counters of `memory.unmanaged`, which only the root group has.
+    /// Holds counters of `memory.unmanaged`, which only the root group has.
     pub unmanaged: Option<BTreeMap<String, u64>>,
 }
 
@@ -136,7 +136,7 @@ impl Sample {
         self.stat.get(key).copied().unwrap_or(0)
     }
 
-    /// Pages that came back after they were evicted.
+    /// Counts pages that came back after they were evicted.
     pub fn refaults(&self) -> u64 {
         self.stat("workingset_refault_anon") + self.stat("workingset_refault_file")
     }

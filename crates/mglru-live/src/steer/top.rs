@@ -7,29 +7,29 @@ use super::sample::{Generation, Sample};
 /// Describes one group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Process of its pager.
+    /// Numbers the process of its pager.
     pub pid: Option<u32>,
-    /// Name of the process.
+    /// Names the process.
     pub program: String,
-    /// The group's path.
+    /// Holds the group's path.
     pub group: String,
-    /// `memory.current`, bytes.
+    /// Holds `memory.current`, bytes.
     pub current: u64,
-    /// `memory.max`, bytes.
+    /// Holds `memory.max`, bytes.
     pub max: Option<u64>,
-    /// `memory.swap.current`, bytes.
+    /// Holds `memory.swap.current`, bytes.
     pub swap: u64,
-    /// Resident bytes of the process that no budget covers, where they are counted.
+    /// Counts resident bytes of the process that no budget covers, where they are counted.
     pub outside: Option<u64>,
-    /// Faults a second that read nothing.
+    /// Counts faults a second that read nothing.
     pub minor_per_s: f64,
-    /// Faults a second that read or unpacked something.
+    /// Counts faults a second that read or unpacked something.
     pub major_per_s: f64,
-    /// Pages a second that came back after they were evicted.
+    /// Counts pages a second that came back after they were evicted.
     pub refaults_per_s: f64,
-    /// `memory.pressure`, some, percent of the last 10 s.
+    /// Holds `memory.pressure`, some, percent of the last 10 s.
     pub some_avg10: f64,
-    /// The oldest first, pages.
+    /// Lists generations, the oldest first, pages.
     pub generations: Vec<Generation>,
 }
 

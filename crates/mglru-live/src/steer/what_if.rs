@@ -13,13 +13,13 @@ use super::sample::Distances;
 /// Holds the result that some factor of memory would have had.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Saving {
-    /// Times the pages that are in memory.
+    /// Multiplies the pages that are in memory.
     pub factor: f64,
-    /// Bytes more.
+    /// Counts the bytes more.
     pub more_bytes: u64,
-    /// Major faults that would not have been.
+    /// Counts major faults that would not have been.
     pub spared: u64,
-    /// Share of all major faults, percent.
+    /// Holds the share of all major faults, percent.
     pub percent: f64,
 }
 

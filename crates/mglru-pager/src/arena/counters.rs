@@ -2,25 +2,25 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a mapping's faults so far.
+/// Counts a mapping's faults so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultStat {
-    /// Pages that were missing.
+    /// Counts pages that were missing.
     pub missing: u64,
-    /// How many of these had to be read or unpacked.
+    /// Counts missing pages that had to be read or unpacked.
     pub major: u64,
-    /// First stores to clean pages.
+    /// Counts first stores to clean pages.
     pub protect: u64,
-    /// Faults that had to wait for room.
+    /// Counts faults that had to wait for room.
     pub throttled: u64,
-    /// Pages read along with a missing one.
+    /// Counts pages read along with a missing one.
     pub read_around: u64,
-    /// Pages of a heap used again before they were evicted.
+    /// Counts pages of a heap used again before they were evicted.
     pub rescued: u64,
 }
 
-/// Counts faults. Whoever serves one adds to them; none is ever taken back. In a cache line of its
-/// own: every fault writes it, while the policy reads what lies beside it for every event.
+/// Counts faults. The thread that serves one adds to them; none is ever taken back. In a cache line
+/// of its own: every fault writes it, while the policy reads what lies beside it for every event.
 #[repr(align(64))]
 #[derive(Debug, Default)]
 pub struct FaultCounters {

@@ -1,5 +1,6 @@
-//! Who may do what to an arena: each party holds an end of its own, which cannot be copied, and
-//! what that party alone does is a method of the end. Everything else is a method of [`Arena`].
+//! Says which party may do what to an arena: each party holds an end of its own, which cannot be
+//! copied, and what that party alone does is a method of the end. Everything else is a method of
+//! [`Arena`].
 
 use std::io;
 use std::ops::Deref;
@@ -9,13 +10,13 @@ use super::inbox::Posted;
 use super::{Access, Arena};
 use crate::sys::wake::Wake;
 
-/// The ends of one arena.
+/// Holds the interfaces to one arena, one for each user.
 pub struct Ends {
-    /// The policy thread's.
+    /// Serves the policy thread.
     pub policy: ForPolicy,
-    /// One for each handler.
+    /// Serves the handlers, one each.
     pub handlers: Vec<ForHandler>,
-    /// The end of who mapped it.
+    /// Serves the caller that mapped the arena.
     pub owner: ForOwner,
 }
 
@@ -39,17 +40,17 @@ impl ForPolicy {
         self.0.inbox.take(into);
     }
 
-    /// Notes when a page was evicted, 0 that it is no longer, and tells what was noted before.
+    /// Notes when a page was evicted, 0 that it is no longer, and returns what was noted before.
     pub fn set_evicted(&self, page: u32, number: u32) -> u32 {
         self.0.evictions.set(page, number)
     }
 
-    /// There is room again: faults that wait for it try again.
+    /// Retries faults that wait for room: there is room again.
     pub fn retry_waiting(&self) {
         self.0.signals.retry_waiting();
     }
 
-    /// There will be no room: faults that wait for it fail.
+    /// Fails faults that wait for room: there will be none.
     pub fn fail_waiting(&self) {
         self.0.signals.fail_waiting();
     }
@@ -95,7 +96,7 @@ impl ForHandler {
         self.arena.signals.ring_others(self.nth);
     }
 
-    /// A fault waits for room. Asks the policy to make some.
+    /// Records that a fault waits for room, and asks the policy to make some.
     pub fn wait_for_room(&self) {
         self.arena.signals.wait_for_room();
         self.arena.policy.summon();
@@ -120,7 +121,7 @@ impl Deref for ForHandler {
     }
 }
 
-/// Lets who mapped an arena say how it will be used and ask whether it was written.
+/// Lets the caller that mapped an arena say how it will be used and ask whether it was written.
 pub struct ForOwner(Arc<Arena>);
 
 impl ForOwner {

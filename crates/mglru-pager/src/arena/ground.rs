@@ -10,7 +10,7 @@ use crate::sys::heap::Staging;
 use crate::sys::memory::{Memory, View};
 use crate::sys::uffd::Uffd;
 
-/// The memory of an arena, where the program sees it, and what tells of its faults. Nothing of it
+/// The memory of an arena, where the program sees it, and the source of its faults. Nothing of it
 /// is replaced while the arena lives.
 pub(super) struct Ground {
     pub(super) memory: Arc<dyn Frames>,

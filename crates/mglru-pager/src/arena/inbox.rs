@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use super::Event;
 use crate::sys::idle;
 
-/// Events after which the policy is woken to take them.
+/// Counts events after which the policy is woken to take them.
 pub const INBOX: usize = 4096;
 /// Gives the bytes that [`INBOX`] events take.
 pub const INBOX_BYTES: u64 = (INBOX * size_of::<Posted>()) as u64;
 
-/// An event and its page.
+/// Pairs an event with its page.
 pub type Posted = (Event, u32);
 
 /// Events in order: any thread posts them, the policy takes them. In a cache line of its own: every

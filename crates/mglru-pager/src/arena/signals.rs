@@ -1,4 +1,4 @@
-//! What the policy and an arena's handlers tell each other of faults that wait.
+//! Carries signals between the policy and an arena's handlers about faults that wait.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

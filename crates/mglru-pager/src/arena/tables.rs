@@ -15,8 +15,8 @@ use crate::sys::{PAGE, idle};
 /// Gives the number of pages under one page table.
 const PER_TABLE: usize = TABLE_SPAN / PAGE;
 
-/// Page tables that were ever filled. Whoever fills a page first makes its table ready, under the
-/// lock.
+/// Page tables that were ever filled. The thread that fills a page first makes its table ready,
+/// under the lock.
 pub(super) struct Tables {
     filled: Table<AtomicU8>,
     /// The first of them are ready from the start.
@@ -64,7 +64,7 @@ impl Tables {
 }
 
 impl Arena {
-    /// Bytes of tables it takes from the start.
+    /// Counts bytes of tables that the arena takes from the start.
     pub fn table_bytes(&self) -> u64 {
         let pages = self.tables.nr_ready_pages().min(self.pages.len() as usize);
         self.page_bytes() * pages as u64
@@ -76,7 +76,8 @@ impl Arena {
         state + Evictions::BYTES + size_of::<u64>() as u64
     }
 
-    /// A page is about to be filled, or to be read for that: the tables that know it are paid for.
+    /// Notes that a page is about to be filled, or to be read for that, and pays for the tables
+    /// that know it.
     ///
     /// # Errors
     /// The entries of its page table cannot be protected.
@@ -111,12 +112,12 @@ impl Arena {
         late * self.late_bytes()
     }
 
-    /// Page tables that were ever filled, by the first page of each.
+    /// Lists page tables that were ever filled, by the first page of each.
     pub fn filled_tables(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
         self.tables.filled_from(from)
     }
 
-    /// Pages of a range that were ever filled, and those beside them.
+    /// Lists pages of a range that were ever filled, and those beside them.
     pub fn filled_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let end = range.end.min(self.pages.len());
         let tables = self.filled_tables(range.start).take_while(move |&table| table < end);

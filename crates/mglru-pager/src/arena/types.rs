@@ -8,13 +8,14 @@ use crate::store::Store;
 /// Names the source of an arena's pages.
 #[derive(Clone)]
 pub enum Backing {
-    /// Zeros at first, then swap.
+    /// Backs pages by zeros at first, then by swap.
     Anon,
-    /// As [`Self::Anon`], in private memory: what the program itself maps, drops and forks.
+    /// Backs pages as [`Self::Anon`] does, in private memory that the program itself maps, drops
+    /// and forks.
     Heap(Arc<Children>),
-    /// A file or whatever the caller made.
+    /// Backs pages by a file or another store of the caller.
     Store(Arc<dyn Store>),
-    /// Pages come from a store at first; those that are stored to become the arena's own and go to
+    /// Reads pages from a store at first; a page that is stored to becomes private and goes to
     /// swap.
     Copy(Arc<dyn Store>),
 }
@@ -29,7 +30,7 @@ impl Backing {
     }
 }
 
-/// Where an arena is to be.
+/// Says where an arena is to be mapped.
 #[derive(Clone, Copy)]
 pub struct Place(pub(super) Option<usize>);
 
@@ -49,55 +50,55 @@ impl Place {
     }
 }
 
-/// An arena that is asked for.
+/// Describes an arena that is to be made.
 #[derive(Clone)]
 pub struct Plan {
-    /// Its length.
+    /// Counts its pages.
     pub nr_pages: u32,
-    /// Pages that there may be content of from the start. Tables of those beyond are paid for, and
+    /// Counts pages that may have content from the start. Tables of those beyond are paid for, and
     /// their entries protected, when the first of them is filled.
     pub nr_held: u32,
-    /// Where its pages come from.
+    /// Names the source of its pages.
     pub backing: Backing,
-    /// Where it is to be.
+    /// Says where it is to be mapped.
     pub place: Place,
 }
 
-/// How it is known which pages of an arena were used.
+/// Says how the policy learns which pages of an arena were used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bits {
-    /// An entry that is present was used since it was last zapped: the kernel itself maps again
-    /// what is used.
+    /// Reads present entries: one that is present was used since it was last zapped, because the
+    /// kernel itself maps used pages again.
     Entries,
-    /// The kernel keeps accessed bits (`UFFDIO_RWPROTECT`).
+    /// Reads accessed bits that the kernel keeps (`UFFDIO_RWPROTECT`).
     Kept,
-    /// Staged pages alone: whether they were rescued.
+    /// Watches staged pages alone: whether they were rescued.
     Rescues,
 }
 
-/// How an arena will be used.
+/// Says how an arena will be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Neighbours of a missing page are read with it.
     #[default]
     Normal,
-    /// They are not.
+    /// Reads no neighbours.
     Random,
-    /// More of them ahead, and accesses say nothing about reuse.
+    /// Reads more pages ahead; accesses say nothing about reuse.
     Sequential,
 }
 
 /// Names something that happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It became resident because it was touched.
+    /// Reports that the page became resident because it was touched.
     Filled,
-    /// It was read along with one that was touched.
+    /// Reports that the page was read along with one that was touched.
     Joined,
-    /// It became newer than its store.
+    /// Reports that the page became newer than its store.
     Dirtied,
-    /// The program gave it up.
+    /// Reports that the program dropped the page.
     Dropped,
-    /// The caller says that it was used.
+    /// Reports a use that the caller noted.
     Used,
 }

@@ -12,10 +12,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of an answer at most.
 const LONGEST: usize = 16 << 20;
 
-/// Why there is no answer.
+/// Says why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The pager refused.
+    /// Reports that the pager refused.
     #[error("{reason}")]
     Refused {
         /// The errno that a system call would give.
@@ -23,13 +23,13 @@ pub enum ControlError {
         /// Why.
         reason: String,
     },
-    /// Nobody answers, or not like a pager.
+    /// Reports that nobody answers, or not like a pager.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
 impl ControlError {
-    /// The errno that a system call would give.
+    /// Returns the errno that a system call would give.
     pub fn errno(&self) -> i32 {
         match self {
             Self::Refused { errno, .. } => *errno,
@@ -38,7 +38,7 @@ impl ControlError {
     }
 }
 
-/// A call to a pager.
+/// Holds a connection to a pager.
 #[derive(Debug)]
 pub struct Client(BufReader<UnixStream>);
 
@@ -46,7 +46,7 @@ impl Client {
     /// Calls the pager at a socket, a path or `@` and an abstract name.
     ///
     /// # Errors
-    /// Nobody answers there, or somebody who is neither root nor this user.
+    /// No process answers there, or one of a user who is neither root nor this one.
     pub fn connect(path: &Path) -> Result<Self, ControlError> {
         let stream = UnixStream::connect_addr(&socket::address(path)?)?;
         let peer = Peer::of(&stream)?;
@@ -75,7 +75,7 @@ impl Client {
         let sent = self.0.get_mut().write_all(format!("{}\n", fields.join("\t")).as_bytes());
         let mut head = String::new();
         let read = self.0.by_ref().take(64).read_line(&mut head);
-        // The server tells a client why even when it refuses before the request.
+        // The server sends a client the reason even when it refuses before the request.
         if head.is_empty() {
             sent.and(read)?;
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -113,7 +113,7 @@ impl Client {
         self.ask(&["set", group, file, value]).map(drop)
     }
 
-    /// The names of the groups directly below one.
+    /// Lists the names of the groups directly below one.
     ///
     /// # Errors
     /// As [`Self::ask`].

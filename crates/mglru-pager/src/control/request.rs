@@ -13,7 +13,7 @@ pub fn answer(pager: &Pager, line: &str) -> String {
     }
 }
 
-/// The framed answer to a client that is refused.
+/// Frames the answer to a client that is refused.
 pub fn refusal(errno: i32, reason: &str) -> String {
     format!("no {errno} {}\n{reason}", reason.len())
 }

@@ -39,8 +39,8 @@ pub fn tiers(group: &Group) -> Result<String, PagerError> {
     Ok(text)
 }
 
-/// What is resident, major faults so far, and a line a class of distance that occurred: its bound
-/// in bytes and how many pages came back from there.
+/// Writes what is resident, major faults so far, and a line a class of distance that occurred: its
+/// bound in bytes and how many pages came back from there.
 pub fn distances(group: &Group) -> Result<String, PagerError> {
     let report = group.report()?;
     let [major, zswap] =

@@ -48,7 +48,7 @@ const KEYS: &[&str] = &[
 const EVENTS: &[&str] = &["low", "high", "max", "oom"];
 /// Those that stay at zero: a pager refuses pages, and kills nobody.
 const NEVER: &str = "oom_kill 0\noom_group_kill 0\n";
-/// Keys of `memory.swap.events`, beside the group's own names for them.
+/// Lists keys of `memory.swap.events`, beside the group's names for them.
 pub const SWAP_EVENTS: &[&str] = &["swap_fail"];
 
 /// Returns the text of `memory.stat`.

@@ -10,7 +10,7 @@ use super::{CLUSTER, Handler};
 use crate::arena::Access;
 use crate::swap::Loaded;
 
-/// Where an arena's last misses of swap were, whichever handler served them.
+/// Records where an arena's last misses of swap were, whichever handler served them.
 #[derive(Debug, Default)]
 pub struct Ahead {
     /// The page that comes after what they brought.

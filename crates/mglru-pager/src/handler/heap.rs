@@ -159,7 +159,8 @@ fn parent(arena: &Arena) -> Parent {
 }
 
 impl Installer {
-    /// A page that was being read was given up meanwhile: it is zeros for who waits for it.
+    /// A page that was being read was given up meanwhile: it is zeros for the threads that wait for
+    /// it.
     pub(super) fn give_up_dropped(&mut self, page: u32) {
         self.arena.free_slot(self.arena.pages().set_slot(page, 0));
         self.give_up(page);

@@ -1,4 +1,5 @@
-//! The end of a fault: the page becomes resident, or writable, or poison; whoever waits goes on.
+//! The end of a fault: the page becomes resident, or writable, or poison; the waiting threads go
+//! on.
 
 use std::io;
 
@@ -23,9 +24,9 @@ impl Installer {
         Ok(Self { arena, waiting, zeros })
     }
 
-    /// Makes the locked page resident and visible, in one stroke, and wakes who waits for it. Its
-    /// state is set, counted and told first, because a woken thread may ask at once for its
-    /// store to be flushed.
+    /// Makes the locked page resident and visible, in one step, and wakes the threads that wait for
+    /// it. Its state is set, counted and reported first, because a woken thread may ask at once for
+    /// its store to be flushed.
     pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
         self.arena.counters().add_missing();
         self.arena.counters().add_major();
@@ -47,11 +48,11 @@ impl Installer {
         } else {
             self.failed(page, error);
         }
-        // The policy was told already of a page that is absent by now.
+        // The policy heard already of a page that is absent by now.
         self.arena.post(Event::Dropped, page);
     }
 
-    /// Whoever waits for the page faults again: now, or once the heap's events are read.
+    /// Threads that wait for the page fault again: now, or once the heap's events are read.
     pub(super) fn try_again(&mut self, page: u32, error: &io::Error) {
         if is_again(error) {
             let since = clock::monotonic();
@@ -155,7 +156,8 @@ impl Installer {
         self.lose(page, error);
     }
 
-    /// Gives up on the locked page: whoever touches it gets an error. A file's end is not reported.
+    /// Gives up on the locked page: a thread that touches it gets an error. A file's end is not
+    /// reported.
     pub(super) fn lose(&mut self, page: u32, error: &io::Error) {
         if error.raw_os_error() != Some(libc::ENXIO) {
             raw::say(&format!("cannot load page {page} of a mapping: {error}"));
@@ -166,11 +168,11 @@ impl Installer {
     }
 
     /// Makes access to the locked, absent page fail. Where the kernel cannot do that, the process
-    /// is told and stopped: zeros in place of data would be a lie.
+    /// gets a message and is stopped: zeros in place of data would be a lie.
     fn poison(&self, page: u32) -> Presence {
         if let Err(error) = self.arena.uffd().poison(self.arena.view().pages(page, 1)) {
             if self.arena.is_heap() {
-                // It changes, or was unmapped: whoever comes back meets the same error.
+                // It changes, or was unmapped: a thread that comes back meets the same error.
                 return Presence::Absent;
             }
             raw::say(&format!("cannot mark the lost page {page}: {error}"));

@@ -5,13 +5,13 @@ use super::Touch;
 /// Why a fault waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Somebody else works on the page.
+    /// Waits because another thread works on the page.
     Lock,
-    /// The group is full.
+    /// Waits because the group is full.
     Room,
-    /// All buffers are in use.
+    /// Waits because all buffers are in use.
     Buffer,
-    /// The address space changes; its events must be read first.
+    /// Waits because the address space changes; its events must be read first.
     Change,
 }
 
@@ -63,7 +63,7 @@ impl Waiting {
         self.entries.push(Entry { touch, why });
     }
 
-    /// A fault is told of once more by who has it: it is looked at again. False: it does not wait.
+    /// Reports again a fault whose holder handles it: it is judged again. False: it does not wait.
     pub(super) fn hear_again(&mut self, page: u32, write: bool) -> bool {
         let known = self.entries.iter_mut().find(|entry| entry.touch.page == page);
         let known = known.map(|entry| entry.touch.write |= write).is_some();

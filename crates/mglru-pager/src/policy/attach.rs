@@ -20,24 +20,24 @@ use crate::swap::PaidSwap;
 /// Pages evicted at once on request.
 const PAGE_OUT: usize = 64;
 
-/// An arena that is asked for.
+/// Describes an arena that is to be made.
 #[derive(Clone)]
 pub struct Wanted {
-    /// What it is.
+    /// Holds the arena's plan.
     pub plan: Plan,
-    /// The engine that serves its faults.
+    /// Holds the engine that serves its faults.
     pub engine: Arc<dyn Engine>,
-    /// Handlers that it needs.
+    /// Counts the handlers that it needs.
     pub nr_handlers: usize,
-    /// Bytes that these take from the start.
+    /// Counts the bytes that these take from the start.
     pub buffers: u64,
 }
 
-/// An arena that the policy knows, for who serves its faults.
+/// Holds an arena that the policy knows, for the threads that serve its faults.
 pub struct Served {
-    /// Its owner's end.
+    /// Holds the end that belongs to the arena's owner.
     pub owner: ForOwner,
-    /// The ends of its handlers.
+    /// Holds the ends of its handlers.
     pub handlers: Vec<ForHandler>,
 }
 

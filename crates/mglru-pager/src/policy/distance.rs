@@ -17,7 +17,7 @@ const SHARE: u64 = 256;
 /// An epoch has this many pages at least: 2^32 of them are never used up.
 const LEAST: u64 = 16;
 
-/// Classes of distance: four to each power of two, from one page on.
+/// Counts the classes of distance: four to each power of two, from one page on.
 pub const CLASSES: usize = 4 * 36;
 
 /// The class of a distance in pages, which is not above the class's bound.
@@ -69,7 +69,7 @@ pub struct Distances {
     /// Pages evicted in the last one.
     evicted: u64,
     away: u64,
-    /// Distances of pages that came back because they were used.
+    /// Holds the distances of pages that came back because they were used.
     pub histogram: Histogram,
 }
 
@@ -81,7 +81,7 @@ impl Default for Distances {
 }
 
 impl Distances {
-    /// A page is evicted; its number.
+    /// Records that a page is evicted; returns its number.
     pub fn evict(&mut self) -> u32 {
         if self.evicted >= self.most() {
             self.open();
@@ -93,7 +93,7 @@ impl Distances {
         last.first
     }
 
-    /// The page of a number is back. Because it was used: then its distance counts.
+    /// Records that the page of a number is back. If it was used, its distance counts.
     pub fn come_back(&mut self, number: u32, used: bool) {
         let at = self.at(number);
         if used {
@@ -105,20 +105,20 @@ impl Distances {
         self.forget(number);
     }
 
-    /// The page of a number is neither here nor away any more.
+    /// Forgets the page of a number: it is neither resident nor evicted any more.
     pub fn forget(&mut self, number: u32) {
         let at = self.at(number);
         self.epochs[at].away -= 1;
         self.away -= 1;
     }
 
-    /// The last page was the first of its epoch.
+    /// Tells whether the last page was the first of its epoch.
     pub fn is_new_epoch(&self) -> bool {
         self.evicted == 1
     }
 
-    /// The number from which on a page would be here had the group twice its `resident` pages:
-    /// since then it belongs to the working set.
+    /// Returns the number from which on a page would be resident if the group had twice its
+    /// `resident` pages: since then it belongs to the working set.
     pub fn recent(&self, resident: u64) -> u32 {
         let mut after = 0;
         let near = |epoch: &&Epoch| {

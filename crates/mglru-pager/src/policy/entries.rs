@@ -13,11 +13,11 @@ const SHADOW: u64 = 1 << 63;
 /// The content of a page's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slotted {
-    /// It was never resident, or was dropped.
+    /// Says that the page was never resident, or was dropped.
     Nothing,
-    /// It is resident.
+    /// Says that the page is resident.
     Folio(FolioId),
-    /// It was evicted.
+    /// Says that the page was evicted.
     Shadow(Shadow),
 }
 

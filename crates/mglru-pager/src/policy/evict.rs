@@ -4,11 +4,12 @@
 //! 2. if it is dirty, protect it in all views: a store from now on is a fault that waits for 1;
 //! 3. read it, compress it or start to write it;
 //! 4. give the memory back: entries go, markers stay;
-//! 5. absent, unlocked: who waits reloads what 3 kept.
+//! 5. absent, unlocked: a waiting fault loads what 3 kept.
 //!
-//! A store before 2 is in what 3 reads; one after it is made to what 5 reloads.
+//! Step 3 saves a store before step 2. A later store faults, waits, and is made to the page that is
+//! reloaded after step 5.
 //!
-//! A heap's pages are moved to staging instead of 2. Where the kernel does not tell which of them
+//! A heap's pages are moved to staging instead of 2. Where the kernel does not say which of them
 //! are used they are done with for now; 3 to 5 come when reclaim meets them again (`staging`).
 
 use std::os::fd::AsFd;
@@ -252,7 +253,7 @@ impl World {
         };
         unlock(arena, victim.page, after);
         match victim.outcome {
-            // The event that told of its last store may still be on its way.
+            // The event of its last store may still be on its way.
             Outcome::Ready { wrote } => {
                 Outcome::Ready { wrote: wrote || folio.flags.has(Bit::DIRTY) }
             }

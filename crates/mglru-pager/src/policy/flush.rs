@@ -20,11 +20,11 @@ pub(super) struct Flush {
 /// Where a flush stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// It goes on at once.
+    /// Goes on at once.
     Moving,
-    /// It waits for a write to end.
+    /// Waits for a write to end.
     Waiting,
-    /// All is written.
+    /// Has written everything.
     Over,
 }
 
@@ -108,7 +108,7 @@ impl Policy {
             return Progress::Waiting;
         }
         if let Some(reply) = &flush.reply {
-            // Nobody waits any more: then nobody needs to be told.
+            // Nobody waits any more: then nobody needs a message.
             let _ = reply.send(());
         }
         Progress::Over

@@ -1,4 +1,4 @@
-//! The use that brought a page. It leaves the page's entry present, which tells reclaim of a use
+//! The use that brought a page. It leaves the page's entry present, which shows reclaim a use
 //! when it meets the page, whether there was another or not. So the entry is taken away once the
 //! page is no longer among the newest: the first use is counted as one, and those soon after it
 //! belong to it (a correlated reference period, as LRU-K has it).

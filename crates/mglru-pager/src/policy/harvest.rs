@@ -141,7 +141,7 @@ struct Used {
     runs: Vec<Span>,
 }
 
-/// The kind of entries that tell an arena's used pages, if a scan can tell.
+/// Returns the kind of entries that mark an arena's used pages, if a scan can find them.
 fn category(arena: &Arena) -> Option<Category> {
     match arena.bits() {
         Bits::Entries => Some(Category::Present),

@@ -26,13 +26,14 @@ const URGENT: u64 = GOAL / 4;
 
 /// Why it reclaims.
 pub(super) enum Purpose {
-    /// Down to the reserve, or to `memory.high`.
+    /// Reclaims down to the reserve, or to `memory.high`.
     Background,
-    /// Faults wait for room.
+    /// Reclaims for faults that wait for room.
     Direct(ChargeRetry),
-    /// `memory.reclaim`: answers with the pages reclaimed.
+    /// Serves `memory.reclaim`: answers with the pages reclaimed.
     Requested(SyncSender<u64>),
-    /// A limit was lowered below what is in use: answers once that fits, or nothing more goes.
+    /// Reclaims for a limit that was lowered below what is in use: answers once that fits, or
+    /// nothing more goes.
     Lowered(ChargeRetry, Setting, SyncSender<()>),
 }
 
@@ -121,7 +122,7 @@ impl Policy {
         });
     }
 
-    /// Reclaims down to a limit that was lowered, as the kernel does for who writes it.
+    /// Reclaims down to a limit that was lowered, as the kernel does for the task that writes it.
     pub(crate) fn request_lowered(
         &mut self,
         memcg: MemcgId,

@@ -13,19 +13,19 @@ use crate::sys::PAGE;
 /// Describes a group and those below it at one moment.
 #[derive(Clone, Debug)]
 pub struct GroupReport {
-    /// Event counts of the core.
+    /// Holds event counts of the core.
     pub counters: Counters,
-    /// Pages by list.
+    /// Counts pages by list.
     pub sizes: Sizes,
-    /// Dirty file pages.
+    /// Counts dirty file pages.
     pub file_dirty: u64,
-    /// Pages being written.
+    /// Counts pages being written.
     pub file_writeback: u64,
-    /// By [`Happened`].
+    /// Counts events, by [`Happened`].
     pub events: [u64; Happened::ALL],
-    /// By [`Kind`].
+    /// Counts faults, by [`Kind`].
     pub faults: [Durations; Kind::ALL.len()],
-    /// How far away pages were that came back.
+    /// Holds the distances of pages that came back.
     pub distances: Histogram,
 }
 
@@ -35,12 +35,12 @@ impl GroupReport {
         self.events[what as usize]
     }
 
-    /// How many faults of a kind there were.
+    /// Counts faults of a kind.
     pub fn count(&self, kind: Kind) -> u64 {
         self.faults[kind as usize].count()
     }
 
-    /// Bytes that are in memory.
+    /// Counts the bytes that are in memory.
     pub fn resident(&self) -> u64 {
         let Sizes { inactive_anon, active_anon, inactive_file, active_file, unevictable } =
             self.sizes;

@@ -1,4 +1,4 @@
-//! The way out of a heap: staging. Where nothing tells whether a mapped page is used, it is taken
+//! The way out of a heap: staging. Where nothing shows whether a mapped page is used, it is taken
 //! from the program first and waits there, as if it were being written. Used again it is rescued;
 //! if not, it leaves when it is the oldest, or when faults wait for room. Where the kernel keeps
 //! accessed bits, what comes here was not used, and leaves at once.

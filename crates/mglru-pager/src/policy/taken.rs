@@ -30,7 +30,7 @@ impl Taken {
             Bits::Kept => self.kept.extend(runs.into_iter().map(|run| (arena.clone(), run))),
             Bits::Entries => self.zaps.extend(runs),
             // A zap would be the end of a heap's content.
-            Bits::Rescues => unreachable!("nothing tells of such pages"),
+            Bits::Rescues => unreachable!("no bit marks such pages"),
         }
     }
 

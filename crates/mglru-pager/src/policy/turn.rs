@@ -43,7 +43,8 @@ impl Policy {
         true
     }
 
-    /// Ends the turn under way, for who would otherwise end its walk before it has seen all.
+    /// Ends the turn under way, for a caller that would otherwise end its walk before it has seen
+    /// all.
     pub(super) fn end_turn(&mut self) {
         while self.world.turn.aging.is_some() {
             self.turn();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mglru::host::{
-    Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, Va, Window,
-    ZoneView,
+    Backing, Eviction, Harvest, Host, MemcgView, PmdView, RmapHarvest, SlabWork, TraceEvent, Va,
+    Window, ZoneView,
 };
 use mglru::{FolioId, FolioKind, Folios, LruvecId, MemcgId, MmId, Nanos, NodeId, Shadow, Zone};
 
@@ -23,6 +23,7 @@ use super::turn::Turn;
 use super::writeback::Writer;
 use crate::account::{Account, Happened, NO_LIMIT, PAGE_COST, Setting};
 use crate::arena::{Access, ForPolicy};
+use crate::events::EventSender;
 use crate::swap::{Drain, Swap};
 use crate::sys::PAGE;
 use crate::sys::clock::Clock;
@@ -76,6 +77,8 @@ pub(super) struct World {
     pub(super) page: Buffer,
     pub(super) scratch: Vec<u8>,
     drain: Option<Drain>,
+    /// Where trace events go, if anybody wants them.
+    pub(super) events: Option<EventSender>,
     random: u64,
     pub(super) taken: Taken,
     pub(super) turn: Turn,
@@ -105,6 +108,7 @@ impl World {
             page: Buffer::new(PAGE)?,
             scratch: Vec::with_capacity(2 * PAGE),
             drain: None,
+            events: None,
             random: 0,
             taken: Taken::default(),
             turn: Turn::default(),
@@ -160,6 +164,15 @@ impl World {
             account.recent.store(recent, Ordering::Release);
         }
         self.turn.note_evicted(account.memcg);
+    }
+
+    /// Sends that a use brought a page, if anybody wants that.
+    pub(super) fn note_fault(&mut self, id: u32, page: u32, write: bool) {
+        if let Some(events) = &mut self.events
+            && let Some(attached) = &self.arenas[id as usize]
+        {
+            events.send_fault(attached.arena.view().pages(page, 1).start, write);
+        }
     }
 
     /// A page is no longer away; `used`: because it was touched.
@@ -282,5 +295,12 @@ impl Host for World {
     /// The pager keeps no caches of its own.
     fn shrink_slab(&mut self, _memcg: MemcgId, _node: NodeId, _priority: u8) -> SlabWork {
         SlabWork::default()
+    }
+
+    #[inline]
+    fn trace(&mut self, event: TraceEvent) {
+        if let Some(events) = &mut self.events {
+            events.send(&event);
+        }
     }
 }

@@ -39,11 +39,11 @@ pub(super) const WRITE_BUFFER: u64 = CLUSTER as u64 * PAGE as u64;
 /// Why pages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// They are to be evicted.
+    /// Writes pages that are to be evicted.
     Reclaim,
-    /// They are to be safe: somebody waits.
+    /// Writes pages that are to be safe: a caller waits.
     Flush,
-    /// They have been dirty for long.
+    /// Writes pages that have been dirty for long.
     Expired,
 }
 
@@ -83,16 +83,16 @@ pub(super) struct Writer {
 /// Outcome of an attempt to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Started {
-    /// So many pages are being written, or are written.
+    /// Says that so many pages are being written, or are written.
     Pages(u32),
-    /// The first is not dirty any more, or a fault is being served on it, or its event is on its
-    /// way: look again.
+    /// Asks to judge again: the first page is not dirty any more, or a fault is being served on it,
+    /// or its event is on its way.
     Again,
-    /// An older snapshot of it is being written, or its store is about to change.
+    /// Says that an older snapshot of the page is being written, or its store is about to change.
     Underway,
-    /// It could not be written; the arena remembers the error.
+    /// Says that the page could not be written; the arena remembers the error.
     Failed,
-    /// All buffers are in use, or as many as this may have.
+    /// Says that all buffers are in use, or as many as this may have.
     Full,
 }
 
@@ -135,6 +135,7 @@ impl Writer {
         content: &[u8],
     ) -> bool {
         let Some(buffer) = self.take_buffer(PAGE) else { return false };
+        self.ring.register(file.as_fd());
         self.ring.bytes(buffer)[..PAGE].copy_from_slice(content);
         let what = Writing::new(Why::Reclaim, arena, page, 1, Some(slot));
         self.queue(file.as_fd(), buffer, what, offset);

@@ -44,7 +44,7 @@ fn note_of(word: u64) -> Option<Note> {
     })
 }
 
-/// State of an arena whose faults are signalled.
+/// Holds the state of an arena whose faults are signalled.
 #[derive(Debug)]
 pub struct Notes {
     words: [AtomicU64; NOTES],
@@ -59,7 +59,7 @@ impl Default for Notes {
 }
 
 impl Notes {
-    /// The handler is woken for a fault; the rest can wait until there is some of it.
+    /// Leaves a note. A fault wakes the handler; other notes can wait until there are several.
     pub fn leave(&self, note: Note, arena: &Arena) {
         let nth = loop {
             match self.put(note) {
@@ -73,8 +73,8 @@ impl Notes {
         }
     }
 
-    /// Puts a note and tells where; `None`: there is no room. One note is enough for a fault that
-    /// repeats before the note was read.
+    /// Puts a note and returns its place; `None`: there is no room. One note is enough for a fault
+    /// that repeats before the note was read.
     fn put(&self, note: Note) -> Option<usize> {
         let (own, repeats) = (word(note), matches!(note, Note::Touched(..)));
         self.words.iter().position(|word| {
@@ -89,7 +89,7 @@ impl Notes {
         full.filter_map(|word| note_of(word.swap(0, Ordering::AcqRel)))
     }
 
-    /// Rounds so far.
+    /// Counts the rounds so far.
     pub fn rounds(&self) -> u32 {
         self.rounds.load(Ordering::Acquire)
     }
@@ -99,7 +99,8 @@ impl Notes {
         signal::wait(&self.rounds, seen, at_most);
     }
 
-    /// The handler has been through its work: who waits looks again.
+    /// Records that the handler has been through its work: threads that wait judge their faults
+    /// again.
     pub fn round_is_over(&self) {
         self.rounds.fetch_add(1, Ordering::AcqRel);
         signal::wake_all(&self.rounds);

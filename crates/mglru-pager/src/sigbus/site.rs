@@ -21,10 +21,10 @@ struct Bytes([u8; PAGE]);
 
 static ZEROS: Bytes = Bytes([0; PAGE]);
 
-/// An arena, and where what is left to its handler goes.
+/// Holds an arena, and the place for work that is left to its handler.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// The arena of the page.
+    /// Holds the arena of the page.
     pub arena: &'a Arena,
     /// Notes that its handler reads.
     pub notes: &'a Notes,

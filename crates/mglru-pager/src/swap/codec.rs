@@ -9,19 +9,19 @@ const ZSTD_LEVEL: i32 = 1;
 /// Names a compressor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codec {
-    /// Fast: 8 us to pack, 2 us to unpack a page of program text.
+    /// Compresses fast: 8 us to pack, 2 us to unpack a page of program text.
     #[default]
     Lz4,
-    /// Smaller and four times slower.
+    /// Compresses to less, four times slower.
     Zstd,
 }
 
 /// Names the result of packing a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
-    /// The scratch holds it.
+    /// Says that the scratch holds the packed page.
     Small,
-    /// It does not compress.
+    /// Says that the page does not compress.
     Raw,
 }
 

@@ -112,7 +112,7 @@ impl Swap {
 }
 
 impl Held {
-    /// The slot's page is in its block now: who pays no more, and how much.
+    /// The slot's page is in its block now: returns the group that pays no more, and how much.
     fn move_one(&mut self, (slot, block): (Slot, u32), page: &[u8]) -> (MemcgId, u64) {
         let &Place::Pooled { object, payer, .. } = self.slots.get(slot) else {
             unreachable!("the lock was held since it was found there")

@@ -36,8 +36,8 @@ impl AsFd for SwapFile {
     }
 }
 
-/// The file, which takes room when the first page is to go there, and what became of that. It is
-/// made at once: later the program may have another root folder, or be another user.
+/// Holds the file, which takes room when the first page is to go there, and the result of that. It
+/// is made at once: later the program may have another root folder, or be another user.
 #[derive(Debug)]
 pub struct LazyFile {
     folder: PathBuf,
@@ -48,8 +48,8 @@ pub struct LazyFile {
 }
 
 impl LazyFile {
-    /// Makes one in a folder, which is to have so many bytes. A failure is told when the file is
-    /// needed.
+    /// Makes one in a folder, which is to have so many bytes. A failure is reported when the file
+    /// is needed.
     pub fn new(folder: PathBuf, bytes: u64) -> Self {
         let empty = Mutex::new(Some(SwapFile::create(&folder)));
         Self { folder, bytes, empty, made: OnceLock::new(), failure: OnceLock::new() }
@@ -81,7 +81,7 @@ impl LazyFile {
         self.failure.get().is_some()
     }
 
-    /// Why no page goes there any more.
+    /// Says why no page goes there any more.
     pub fn why_full(&self) -> String {
         let full =
             || format!("the swap file in {} is full ({} bytes)", self.folder.display(), self.bytes);
@@ -118,7 +118,7 @@ pub fn room(folder: &Path) -> io::Result<u64> {
     Ok(room.min(raw::longest_file()))
 }
 
-/// Pages that a file of so many bytes has room for.
+/// Counts the pages that a file of so many bytes has room for.
 pub fn blocks(bytes: u64) -> io::Result<u32> {
     u32::try_from(bytes / PAGE as u64)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a swap file over 16 TiB"))

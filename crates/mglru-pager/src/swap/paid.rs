@@ -7,8 +7,8 @@ use super::Swap;
 use crate::account::Account;
 use crate::pages::Slot;
 
-/// The pager's swap with the account that pays for slots: what was charged for one is given back
-/// with it.
+/// Pairs the pager's swap with the account that pays for slots: what was charged for one is given
+/// back with it.
 #[derive(Clone)]
 pub struct PaidSwap {
     swap: Arc<Swap>,

@@ -20,7 +20,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Bytes it takes.
+    /// Counts the bytes that the object takes.
     pub fn size(self) -> u64 {
         (class_of(usize::from(self.len)) * STEP) as u64
     }
@@ -57,12 +57,12 @@ impl Pool {
         })
     }
 
-    /// Bytes it may still grow by.
+    /// Counts the bytes by which the pool may still grow.
     pub fn room(&self) -> usize {
         self.empty.len() * CHUNK
     }
 
-    /// Bytes that it takes.
+    /// Counts the bytes that the pool takes.
     pub fn size(&self) -> u64 {
         u64::from(self.chunks) * CHUNK as u64
     }

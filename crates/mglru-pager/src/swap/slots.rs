@@ -7,21 +7,21 @@ use mglru::MemcgId;
 use super::pool::Object;
 use crate::pages::Slot;
 
-/// Where the write of a block stands.
+/// Says how far the write of a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// Under way.
+    /// Is under way.
     Under,
-    /// Under way, and the slot was freed meanwhile.
+    /// Is under way, and the slot was freed meanwhile.
     Orphaned,
-    /// Done.
+    /// Is done.
     Done,
 }
 
-/// Where the page of a slot lies.
+/// Says where the page of a slot lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// An object of the pool.
+    /// Lies in an object of the pool.
     Pooled {
         /// Which.
         object: Object,
@@ -30,7 +30,7 @@ pub enum Place {
         /// The group that pays for it.
         payer: MemcgId,
     },
-    /// A block of the file.
+    /// Lies in a block of the file.
     File {
         /// Which.
         block: u32,
@@ -60,7 +60,7 @@ impl Slots {
         Self { places, shares: BTreeMap::new(), free, free_blocks, fresh: 0..blocks }
     }
 
-    /// Blocks nobody has.
+    /// Counts the blocks nobody has.
     pub fn free_blocks(&self) -> u32 {
         self.free_blocks.len() as u32 + self.fresh.len() as u32
     }
@@ -70,7 +70,7 @@ impl Slots {
         self.free_blocks.pop().or_else(|| self.fresh.next())
     }
 
-    /// A block that is not needed after all.
+    /// Returns a block that is not needed after all.
     pub fn give_back_block(&mut self, block: u32) {
         self.free_blocks.push(block);
     }
@@ -81,7 +81,7 @@ impl Slots {
         places.filter_map(|(slot, place)| Some((slot as Slot, (*place)?)))
     }
 
-    /// A slot's page is somewhere else from now on.
+    /// Records that a slot's page is at another place from now on.
     pub fn replace(&mut self, slot: Slot, place: Place) {
         self.places[slot as usize] = Some(place);
     }
@@ -101,7 +101,7 @@ impl Slots {
         self.places[slot as usize].as_ref().expect("the slot is taken")
     }
 
-    /// The slot's block does not hold its page yet.
+    /// Tells whether the slot's block does not hold its page yet.
     pub fn is_being_written(&self, slot: Slot) -> bool {
         let place = self.places.get(slot as usize).and_then(Option::as_ref);
         matches!(place, Some(Place::File { state: Write::Under, .. }))

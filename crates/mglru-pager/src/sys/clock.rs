@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Nanoseconds since it was made.
+/// Counts nanoseconds since it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::{checked, raw};
 
-/// Zeroed, page-aligned memory that takes room only where it was written to.
+/// Holds zeroed, page-aligned memory that takes room only where it was written to.
 #[derive(Debug)]
 pub struct Buffer {
     start: *mut u8,
@@ -79,7 +79,7 @@ impl Drop for Buffer {
     }
 }
 
-/// A new, empty file in `folder` that has no name, and that nobody else may open.
+/// Makes an empty file in `folder` that has no name, and that no other process can open.
 pub fn unnamed(folder: &Path) -> io::Result<File> {
     let opened = private().custom_flags(libc::O_TMPFILE).open(folder);
     let file = match opened {
@@ -112,7 +112,7 @@ fn unlinked(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// The same file again, past the page cache if its file system can; as it is if not.
+/// Opens the same file again, past the page cache if its file system can; as it is if not.
 pub fn reopen(file: &File, writable: bool) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let open =
@@ -148,7 +148,7 @@ pub fn reserve(file: &File, len: u64) -> io::Result<()> {
     checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len as libc::off_t) }).map(drop)
 }
 
-/// Bytes that its file system has room for.
+/// Counts the bytes for which a file's file system has room.
 pub fn room(file: &File) -> io::Result<u64> {
     // SAFETY: a structure of numbers, filled in before it is used.
     unsafe {

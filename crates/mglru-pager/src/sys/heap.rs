@@ -37,7 +37,7 @@ pub unsafe fn close(span: Span) -> io::Result<()> {
     }
 }
 
-/// Where a heap's pages go when they are taken from the program.
+/// Holds a heap's pages after they are taken from the program.
 #[derive(Debug)]
 pub struct Staging {
     start: *mut u8,
@@ -70,7 +70,7 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Where the page at an offset is once it is staged.
+    /// Returns the address of the page at an offset once it is staged.
     pub fn address(&self, offset: u64) -> u64 {
         self.start as u64 + offset
     }
@@ -238,7 +238,7 @@ mod tests {
             let (taken, end) = staging.take(&heap, span(pages));
             (taken / PAGE as u64, end.map_err(|error| error.raw_os_error()))
         };
-        // Moved but not told: the kernel says EEXIST of it next.
+        // Moved but not reported: the kernel says EEXIST of it next.
         assert_eq!(take(2..5), (3, Ok(())));
         assert_eq!(take(0..8), (8, Ok(())));
         for page in 0..8 {

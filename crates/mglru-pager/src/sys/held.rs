@@ -36,7 +36,7 @@ thread_local! {
 /// Standard error as the program was given it.
 static STDERR: Slot = Slot::new();
 
-/// Which open file is at a number; an inode of 0: none of the pager's.
+/// Names the open file at a number; an inode of 0: none of the pager's.
 struct Slot {
     device: AtomicU64,
     inode: AtomicU64,
@@ -193,7 +193,8 @@ fn copy(fd: RawFd, from: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// The pager is about to close a number. False: it is the program's by now, and must stay open.
+/// Releases a number that the pager is about to close. False: it is the program's by now, and must
+/// stay open.
 pub fn release(fd: RawFd) -> bool {
     let Some(slot) = slot(fd) else { return true };
     let Some(known) = slot.get() else { return true };

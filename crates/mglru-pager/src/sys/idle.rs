@@ -1,8 +1,8 @@
-//! Background work that gives way. A thread of `SCHED_IDLE` leaves its processor to whoever wakes
-//! there, where an ordinary one would keep it for the rest of its slice (over a millisecond); so
-//! reclaim ahead of need does not delay the program.
+//! Background work that gives way. A thread of `SCHED_IDLE` leaves its processor to any thread that
+//! wakes there, where an ordinary one would keep it for the rest of its slice (over a millisecond);
+//! so reclaim ahead of need does not delay the program.
 //!
-//! It may then not come to work at all while others compute. Whoever waits for it says so
+//! It may then not come to work at all while others compute. A thread that waits for it says so
 //! ([`hurry`]), and it is an ordinary thread until it steps back again.
 
 use std::io;
@@ -21,7 +21,7 @@ const AHEAD: libc::c_int = -10;
 /// thread; or 0.
 static BACK: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
 
-/// The idle of the one thread that uses it; it steps up when it is dropped.
+/// Sets the idle policy of the one thread that uses it, and resets it when dropped.
 #[derive(Debug)]
 pub struct IdlePolicy {
     possible: bool,
@@ -31,13 +31,15 @@ pub struct IdlePolicy {
 }
 
 impl IdlePolicy {
-    /// For a thread that has not stepped back. Starts another to see whether it could.
+    /// Begins for a thread that has not stepped back. Starts another thread to see whether it
+    /// could.
     pub fn new() -> Self {
         Self { possible: is_possible(), place: None, nice: None }
     }
 
-    /// The calling thread gives way from now on, if it could come back. True: it did not before,
-    /// and what is urgent is to be looked for again, as who came until now was not heard.
+    /// Makes the calling thread give way from now on, if it could come back. True: it did not
+    /// before, and urgent work is to be searched for again, because requests that came until now
+    /// went unheard.
     pub fn lower(&mut self) -> bool {
         if !self.possible || self.is_back() {
             return false;
@@ -56,15 +58,15 @@ impl IdlePolicy {
         true
     }
 
-    /// It is as any other again.
+    /// Makes the thread as any other again.
     pub fn raise(&mut self) {
         if self.is_back() {
             self.place.take().into_iter().for_each(raise);
         }
     }
 
-    /// The calling thread goes ahead of others, if it may, or is as before: where each processor
-    /// computes, each time that it sleeps costs it several of their slices.
+    /// Makes the calling thread go ahead of others, if it may, or be as before: where each
+    /// processor computes, each time that it sleeps costs it several of their slices.
     pub fn go_ahead(&mut self, ahead: bool) {
         match (self.nice, ahead) {
             (None, true) => {
@@ -93,7 +95,7 @@ impl Drop for IdlePolicy {
     }
 }
 
-/// Somebody waits for work of this process's pagers: none of their threads gives way any longer.
+/// Stops every thread of this process's pagers from giving way: a caller waits for their work.
 pub fn hurry() {
     let own = |place: &&AtomicU64| place.load(Ordering::SeqCst) >> 32 == std::process::id().into();
     let back = BACK.iter().filter(|place| place.load(Ordering::SeqCst) != 0);

@@ -1,5 +1,6 @@
 //! Shared memory of an arena: a memfd that holds the pages, and views of it that fault.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -17,6 +18,20 @@ const NOTHING: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP
 /// Gives the bytes of addresses that one page table maps.
 pub const TABLE_SPAN: usize = 512 * PAGE;
 
+/// Creates a file in memory of `len` bytes, with flags of memfd_create(2) besides CLOEXEC.
+pub(super) fn memory_file(name: &CStr, len: u64, flags: libc::c_uint) -> io::Result<File> {
+    if len > raw::longest_file() {
+        // The call would not fail: it kills the process.
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    // SAFETY: the name is a C string; the call returns a new descriptor.
+    let fd = checked(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | flags) })?;
+    // SAFETY: the descriptor is new and ours.
+    let file = unsafe { File::from_raw_fd(fd) };
+    file.set_len(len)?;
+    Ok(file)
+}
+
 /// Holds the pages of an arena, resident or not.
 #[derive(Debug)]
 pub struct Memory {
@@ -28,15 +43,7 @@ pub struct Memory {
 impl Memory {
     /// Creates an empty one of `len` bytes.
     pub fn new(len: u64) -> io::Result<Self> {
-        if len > raw::longest_file() {
-            // The call would not fail: it kills the process.
-            return Err(io::Error::from_raw_os_error(libc::EFBIG));
-        }
-        // SAFETY: the name is a C string; the call returns a new descriptor.
-        let fd = checked(unsafe { libc::memfd_create(c"mglru".as_ptr(), libc::MFD_CLOEXEC) })?;
-        // SAFETY: the descriptor is new and ours.
-        let file = held::keep(unsafe { File::from_raw_fd(fd) })?;
-        file.set_len(len)?;
+        let file = held::keep(memory_file(c"mglru", len, 0)?)?;
         Ok(Self { file, changing: AtomicU32::new(0) })
     }
 
@@ -72,13 +79,13 @@ impl Memory {
         done
     }
 
-    /// Bytes that are resident, as the kernel counts them.
+    /// Counts the bytes that are resident, as the kernel counts them.
     pub fn resident(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.blocks() * 512)
     }
 }
 
-/// A mapping of an arena's memory, as the program sees it.
+/// Holds a mapping of an arena's memory, as the program sees it.
 #[derive(Debug)]
 pub struct View {
     start: *mut u8,
@@ -89,8 +96,8 @@ pub struct View {
 
 // SAFETY: a view is an address range that it owns, tied to no thread.
 unsafe impl Send for View {}
-// SAFETY: its methods make no reference to its bytes; who may is decided where they are lent
-// (`slices`, `shared`).
+// SAFETY: its methods make no reference to its bytes; the place that hands them out decides which
+// code may (`slices`, `shared`).
 unsafe impl Sync for View {}
 
 /// Drops entries, also where the program locked its memory: what keeps a page resident is a pin.
@@ -124,7 +131,7 @@ impl View {
         Self::mapped(start, len)
     }
 
-    /// As [`Self::new`], in place of what is at `start`.
+    /// Maps as [`Self::new`] does, in place of what is at `start`.
     ///
     /// # Safety
     /// Nobody uses what is there.
@@ -141,7 +148,7 @@ impl View {
         Ok(view)
     }
 
-    /// Addresses that are reserved, not mapped.
+    /// Reserves addresses, and maps nothing there.
     pub fn reserved(len: usize) -> io::Result<Self> {
         Ok(Self { start: reserve(len)?, len, cut: Mutex::default() })
     }
@@ -173,7 +180,7 @@ impl View {
         self.start as u64 + offset
     }
 
-    /// Has a userfaultfd told of the faults of a span of it.
+    /// Registers a span of it with a userfaultfd, which then reports its faults.
     pub fn register(&self, uffd: &Uffd, span: Span) -> io::Result<()> {
         self.check(span);
         // SAFETY: a view is memory whose missing pages are what is installed for them.
@@ -195,12 +202,12 @@ impl View {
         unsafe { at.write_volatile(byte) };
     }
 
-    /// A part that is its owner's to unmap or map over from now on.
+    /// Gives up a part, which its owner may unmap or map over from now on.
     pub fn cut(&self, part: Range<usize>) {
         self.parts().push(part);
     }
 
-    /// Some of it is no longer its own.
+    /// Tells whether some of it was given up.
     pub fn is_cut(&self) -> bool {
         !self.parts().is_empty()
     }
@@ -233,8 +240,8 @@ impl Drop for View {
         let mut at = 0;
         for part in cut.into_iter().chain(std::iter::once(self.len..self.len)) {
             if at < part.start {
-                // SAFETY: the part was not cut, so it is the view's own, and who borrows from it
-                // holds the view.
+                // SAFETY: the part was not cut, so it is the view's own, and the code that borrows
+                // from it holds the view.
                 unsafe { raw::unmap(self.start.wrapping_add(at), part.start - at) };
             }
             at = at.max(part.end);

@@ -39,9 +39,10 @@ struct Run {
 /// Names the kind of pages that a scan finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// Those that are mapped.
+    /// Finds pages that are mapped.
     Present = 1 << 3,
-    /// Those that were accessed since their bit was cleared (Linux 7.3, what is registered so).
+    /// Finds pages that were accessed since their bit was cleared (Linux 7.3, what is registered
+    /// so).
     Accessed = 1 << 9,
 }
 

@@ -31,7 +31,7 @@ pub fn map(
     Ok(start as *mut u8)
 }
 
-/// A new mapping in place of what is there.
+/// Makes a new mapping in place of what is there.
 ///
 /// # Safety
 /// Nobody uses what is there.
@@ -62,7 +62,7 @@ pub unsafe fn unmap(start: *mut u8, len: usize) {
 /// Advises the kernel on a range.
 ///
 /// # Safety
-/// The advice does not change what anybody who borrows from the range sees.
+/// The advice does not change what borrowers of the range see.
 pub unsafe fn advise(start: *mut u8, len: usize, advice: libc::c_int) -> io::Result<()> {
     // SAFETY: the advice changes nothing that is borrowed, as the caller promises.
     answer(unsafe { libc::syscall(libc::SYS_madvise, start, len, advice) }).map(drop)
@@ -82,7 +82,7 @@ pub unsafe fn move_over(from: u64, len: usize, to: *mut u8) -> io::Result<()> {
 /// Sets what may be done with a range.
 ///
 /// # Safety
-/// Nobody who borrows from the range does what is forbidden from now on.
+/// No borrower of the range does what is forbidden from now on.
 pub unsafe fn protect(start: *mut u8, len: usize, prot: libc::c_int) -> io::Result<()> {
     // SAFETY: nobody does what is forbidden from now on, as the caller promises.
     answer(unsafe { libc::syscall(libc::SYS_mprotect, start, len, prot) }).map(drop)
@@ -98,13 +98,13 @@ pub fn is_locked(start: u64, len: usize) -> bool {
 /// Is this page of private memory there? Not, if nothing is mapped.
 pub fn is_here(page: u64) -> bool {
     let mut here = 0u8;
-    // SAFETY: tells of one page, in one byte.
+    // SAFETY: the kernel writes one byte, for one page.
     let known = unsafe { libc::syscall(libc::SYS_mincore, page, super::PAGE, &raw mut here) } == 0;
     known && here & 1 == 1
 }
 
 /// Advises the kernel on several ranges: in one call where it takes that (Linux 6.15), so that
-/// other processors are told once.
+/// other processors are interrupted once.
 ///
 /// # Safety
 /// As [`advise`].
@@ -157,7 +157,7 @@ pub fn write(fd: BorrowedFd<'_>, content: &[u8]) -> io::Result<usize> {
     answer(unsafe { libc::syscall(libc::SYS_write, fd.as_raw_fd(), start, len) })
 }
 
-/// The names in an open folder.
+/// Lists the names in an open folder.
 pub fn entries(folder: BorrowedFd<'_>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     /// Head of an entry: its number, the next one's place, its length and type.
     const HEAD: usize = 19;
@@ -179,7 +179,7 @@ pub fn entries(folder: BorrowedFd<'_>, mut each: impl FnMut(&[u8])) -> io::Resul
     }
 }
 
-/// Says something to whoever runs the program.
+/// Says something to the person who runs the program.
 pub fn say(text: &str) {
     say_line(&format!("mglru-pager: {text}\n"));
 }

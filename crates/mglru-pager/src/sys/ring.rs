@@ -4,14 +4,17 @@
 //! number names both. Nothing is freed while the kernel may still touch it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd};
 
 use io_uring::{IoUring, opcode, types};
 
 use super::direct::Buffer;
 use super::held;
 
-/// A buffer, and the transfer it takes part in.
+/// Stands for the registered descriptor where the kernel registers none: it is asked once.
+const REFUSED: RawFd = -1;
+
+/// Names a buffer, and the transfer that uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferId(u16);
 
@@ -25,13 +28,14 @@ impl BufferId {
 /// Describes a transfer that ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// Which.
+    /// Names the buffer.
     pub buffer: BufferId,
-    /// Bytes transferred.
+    /// Counts the bytes transferred.
     pub result: io::Result<usize>,
 }
 
-/// An io_uring and its buffers, which take memory as they are used; the first may from the start.
+/// Holds an io_uring and its buffers, which take memory as they are used; the first may from the
+/// start.
 pub struct Ring {
     ring: IoUring,
     buffers: Vec<Buffer>,
@@ -40,6 +44,8 @@ pub struct Ring {
     free: Vec<u16>,
     in_flight: usize,
     queued: usize,
+    /// The descriptor whose file is registered with the ring; none is [`REFUSED`].
+    registered: Option<RawFd>,
 }
 
 impl Ring {
@@ -53,15 +59,30 @@ impl Ring {
         let mut granted = vec![0; usize::from(depth)];
         granted[0] = bytes;
         let free = (0..depth).rev().collect();
-        Ok(Self { ring, buffers, granted, free, in_flight: 0, queued: 0 })
+        Ok(Self { ring, buffers, granted, free, in_flight: 0, queued: 0, registered: None })
     }
 
-    /// Bytes that buffers beyond the first were granted.
+    /// Registers the file that most transfers are for: from then on they reach this file even if
+    /// the program puts another at its number, between the comparison and the transfer too. If the
+    /// kernel refuses, transfers go by number.
+    pub fn register(&mut self, fd: BorrowedFd<'_>) {
+        let number = fd.as_raw_fd();
+        if self.registered.is_some() || !held::is_active() {
+            return;
+        }
+        held::check(fd);
+        let registered = self.ring.submitter().register_files(&[number]).is_ok();
+        // What was registered is the pager's only if the number still is.
+        held::check(fd);
+        self.registered = Some(if registered { number } else { REFUSED });
+    }
+
+    /// Counts the bytes granted to buffers beyond the first.
     pub fn grown(&self) -> u64 {
         self.granted[1..].iter().sum::<usize>() as u64
     }
 
-    /// Transfers under way.
+    /// Counts the transfers under way.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -106,8 +127,13 @@ impl Ring {
     pub fn write(&mut self, fd: BorrowedFd<'_>, buffer: BufferId, len: usize, offset: u64) {
         held::check(fd);
         let start = self.start_of(buffer, len);
-        let entry = opcode::Write::new(types::Fd(fd.as_raw_fd()), start, len as u32).offset(offset);
-        self.push(&entry.build().user_data(buffer.0.into()));
+        let (fd, len) = (fd.as_raw_fd(), len as u32);
+        let entry = if self.registered == Some(fd) {
+            opcode::Write::new(types::Fixed(0), start, len)
+        } else {
+            opcode::Write::new(types::Fd(fd), start, len)
+        };
+        self.push(&entry.offset(offset).build().user_data(buffer.0.into()));
     }
 
     fn start_of(&mut self, buffer: BufferId, len: usize) -> *mut u8 {
@@ -130,10 +156,16 @@ impl Ring {
             match self.ring.submit() {
                 Ok(n) => self.queued -= n.min(self.queued),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.failed(error)),
             }
         }
         Ok(())
+    }
+
+    /// Ends the process if the ring's number holds another file: that is why the call failed.
+    fn failed(&self, error: io::Error) -> io::Error {
+        held::check(self.as_fd());
+        error
     }
 
     /// Returns a transfer that ended; its buffer is the caller's again.
@@ -153,7 +185,7 @@ impl Ring {
         loop {
             match self.ring.submit_and_wait(1) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                done => return done.map(drop),
+                done => return done.map(drop).map_err(|error| self.failed(error)),
             }
         }
     }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::checked;
 
-/// A fault as the signal tells it.
+/// Describes a fault as the signal reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bus {
-    /// The address that was touched.
+    /// Holds the address that was touched.
     pub address: usize,
-    /// By a store; `None`: this kind of processor is not asked.
+    /// Says that a store touched it; `None`: this kind of processor is not asked.
     pub store: Option<bool>,
 }
 
@@ -142,7 +142,7 @@ pub fn wait(word: &AtomicU32, seen: u32, at_most: Duration) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, seen, &time) };
 }
 
-/// Wakes all who wait.
+/// Wakes all waiting threads.
 pub fn wake_all(word: &AtomicU32) {
     let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: takes an address and numbers.

@@ -1,4 +1,4 @@
-//! Unix sockets: whose they are, and who may open them.
+//! Unix sockets: whose they are, and which users may open them.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,12 +9,12 @@ use std::path::Path;
 
 use super::checked;
 
-/// The process at the other end of a connection, as the kernel knows it: who connected, or who
-/// listened.
+/// Describes the process at the other end of a connection, as the kernel knows it: who connected,
+/// or who listened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     pid: i32,
-    /// Its user.
+    /// Numbers its user.
     pub uid: u32,
 }
 
@@ -30,13 +30,19 @@ impl Peer {
         Ok(Self { pid: peer.pid, uid: peer.uid })
     }
 
-    /// Root and this process's user may do with it what they like anyway.
+    /// Returns its number; 0 if it is in another PID namespace.
+    pub fn pid(self) -> i32 {
+        self.pid
+    }
+
+    /// Tells whether its user is root or this process's user, who may do with it what they like
+    /// anyway.
     pub fn is_trusted(self) -> bool {
         self.uid == 0 || self.uid == user()
     }
 
-    /// Did the process end? A child that it forked may hold its socket open. One of another PID
-    /// namespace has no number here, and counts as alive.
+    /// Tells whether the process ended. A child that it forked may hold its socket open. One of
+    /// another PID namespace has no number here, and counts as alive.
     pub fn has_ended(self) -> bool {
         // SAFETY: takes numbers; signal 0 is none.
         let answer = checked(unsafe { libc::kill(self.pid, 0) });
@@ -50,8 +56,8 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The abstract name that a path with a leading `@` stands for. Such a name is in no folder, and
-/// ends with the process that has it, however that ends.
+/// Returns the abstract name that a path with a leading `@` stands for. Such a name is in no
+/// folder, and ends with the process that has it, however that ends.
 pub fn abstract_name(path: &Path) -> Option<&[u8]> {
     path.as_os_str().as_bytes().strip_prefix(b"@")
 }
@@ -64,7 +70,8 @@ pub fn address(path: &Path) -> io::Result<SocketAddr> {
     }
 }
 
-/// Nobody but its owner may open a socket that was just made at a path; a link there is left alone.
+/// Lets nobody but its owner open a socket that was just made at a path; a link there is left
+/// alone.
 pub fn close_to_others(path: &Path) -> io::Result<()> {
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let flags = libc::AT_SYMLINK_NOFOLLOW;

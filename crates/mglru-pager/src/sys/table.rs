@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use super::direct::Buffer;
 
-/// Values that a table can hold: all bits zero must be one of them.
+/// Marks values that a table can hold: all bits zero must be one of them.
 ///
 /// # Safety
 /// Any bytes are a value of the type, and it needs no more alignment than a page has.

@@ -14,18 +14,18 @@ use super::{checked, held, raw};
 /// Describes one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its number.
+    /// Holds the thread's number.
     pub id: u32,
-    /// Processor time it used, in nanoseconds.
+    /// Counts the processor time that it used, ns.
     pub used_ns: u64,
-    /// It is a pager's.
+    /// Says that it belongs to a pager.
     pub own: bool,
 }
 
 /// Numbers of the pager's threads.
 static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// A thread of the pager's, until this is dropped.
+/// Registers a thread of the pager, until this is dropped.
 pub struct Own(u32);
 
 impl Own {
@@ -90,7 +90,7 @@ fn task(id: u32) -> Option<Task> {
     Some(Task { id, used_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, own: false })
 }
 
-/// The threads of a process whose first one is about to end.
+/// Watches the threads of a process whose first one is about to end.
 pub struct Watch {
     folder: Folder,
     first: File,

@@ -29,7 +29,7 @@ pub fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<Joi
 /// Keeps the calling thread on the `nth` of the `of` processors that it may use, if there are just
 /// as many.
 pub fn stay_on(nth: usize, of: usize) -> io::Result<()> {
-    // SAFETY: the sets are plain bits, and as large as the calls are told.
+    // SAFETY: the sets are plain bits, and as large as the calls say.
     unsafe {
         let (mut all, mut one): (libc::cpu_set_t, libc::cpu_set_t) = std::mem::zeroed();
         let size = size_of::<libc::cpu_set_t>();

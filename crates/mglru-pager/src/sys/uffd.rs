@@ -1,7 +1,7 @@
 //! userfaultfd: features probed, faults read, pages installed and write-protected.
 //!
 //! Every call that installs or protects may be refused with EAGAIN while the address space
-//! changes, or be done in part; the wrappers go on until it is done. A heap's userfaultfd is told
+//! changes, or be done in part; the wrappers go on until it is done. A heap's userfaultfd hears
 //! of such changes, and they end only when that was read: there EAGAIN is `WouldBlock`, for the
 //! caller to read first.
 
@@ -17,28 +17,28 @@ const FEATURES: u64 = FEATURE_WP | FEATURE_MISSING_SHMEM | FEATURE_WP_SHMEM;
 const FEATURE_WP: u64 = 1 << 0;
 const FEATURE_MISSING_SHMEM: u64 = 1 << 5;
 const FEATURE_WP_SHMEM: u64 = 1 << 12;
-/// Failed reads can be told to whoever touches the page.
+/// Reports failed reads to the thread that touches the page.
 pub const FEATURE_POISON: u64 = 1 << 14;
-/// Pages of private memory can be moved.
+/// Lets pages of private memory be moved.
 pub const FEATURE_MOVE: u64 = 1 << 16;
-/// Whoever faults gets SIGBUS, and no message is sent.
+/// Sends SIGBUS to the thread that faults, and no message.
 pub const FEATURE_SIGBUS: u64 = 1 << 7;
-/// Children of a fork are reported.
+/// Reports children of a fork.
 pub const FEATURE_EVENT_FORK: u64 = 1 << 1;
 /// Memory that is dropped or unmapped is reported.
 const FEATURE_EVENTS_GONE: u64 = 1 << 3 | 1 << 6;
-/// Features that a heap needs.
+/// Names the features that a heap needs.
 pub const FEATURES_HEAP: u64 = FEATURE_WP | FEATURE_MOVE | FEATURE_EVENT_FORK | FEATURE_EVENTS_GONE;
-/// The kernel keeps accessed bits, of both kinds of access and without messages.
+/// Keeps accessed bits, of both kinds of access and without messages.
 pub const FEATURES_RWP: u64 = 1 << 17 | 1 << 18;
 
 /// Describes a range of addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// Holds the first byte.
     pub start: u64,
-    /// Bytes.
+    /// Counts the bytes.
     pub len: u64,
 }
 
@@ -49,7 +49,7 @@ impl Span {
     }
 }
 
-/// A message of the kernel, as it is read.
+/// Holds a message of the kernel, as it is read.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Message {
@@ -63,22 +63,22 @@ pub struct Message {
 /// Describes a page fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Address of the page.
+    /// Holds the address of the page.
     pub address: u64,
-    /// A store was tried.
+    /// Says that a store was tried.
     pub write: bool,
-    /// The page is there, protected.
+    /// Says that the page is there, protected.
     pub protected: bool,
 }
 
 /// Holds the content of a message.
 #[derive(Debug)]
 pub enum Notice {
-    /// A page is missing, or protected.
+    /// Reports a page that is missing, or protected.
     Fault(Fault),
-    /// A child was forked; its faults arrive here.
+    /// Reports that a child was forked; its faults arrive here.
     Fork(Uffd),
-    /// The program dropped or unmapped a range.
+    /// Reports that the program dropped or unmapped a range.
     Gone(Span),
 }
 
@@ -127,7 +127,7 @@ impl Uffd {
         Self::open_with(0)
     }
 
-    /// One whose faults are signalled.
+    /// Opens a userfaultfd whose faults are signalled.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -164,7 +164,7 @@ impl Uffd {
         Ok(Self { fd, features, kernel_faults, reports: true })
     }
 
-    /// One that pages can be moved to.
+    /// Opens a userfaultfd to which pages can be moved.
     ///
     /// # Errors
     /// As [`Self::open`]; it needs Linux 6.8.
@@ -175,27 +175,28 @@ impl Uffd {
     }
 
     fn of_child(fd: libc::c_int) -> Self {
-        // SAFETY: the kernel made the descriptor for whoever read the message.
+        // SAFETY: the kernel made the descriptor for the reader of the message.
         let fd = held::keep_or_leave(unsafe { OwnedFd::from_raw_fd(fd) });
         Self { fd, features: FEATURES_HEAP | FEATURE_POISON, kernel_faults: true, reports: true }
     }
 
-    /// Faults of the kernel on behalf of the program (`read(2)` into a page) are served too.
+    /// Tells whether faults of the kernel on behalf of the program (`read(2)` into a page) are
+    /// served too.
     pub fn serves_kernel_faults(&self) -> bool {
         self.kernel_faults
     }
 
-    /// The kernel keeps accessed bits of what is registered. Then no store can be protected
-    /// from: the two exclude each other.
+    /// Tells whether the kernel keeps accessed bits of what is registered. Then no store can be
+    /// protected from: the two exclude each other.
     pub fn keeps_accessed(&self) -> bool {
         self.features & FEATURES_RWP == FEATURES_RWP
     }
 
-    /// Asks to be told of missing pages, and of stores to protected ones unless accessed bits are
+    /// Asks for events of missing pages, and of stores to protected ones unless accessed bits are
     /// kept. All other calls act on what was registered, but for where [`Self::take`] takes from.
     ///
     /// # Safety
-    /// Whoever uses the span expects its missing pages to become what this userfaultfd installs.
+    /// Users of the span expect its missing pages to become what this userfaultfd installs.
     pub(super) unsafe fn register(&self, span: Span) -> io::Result<()> {
         let more = match self.keeps_accessed() {
             true => REGISTER_RWP,
@@ -206,18 +207,18 @@ impl Uffd {
         self.call(IOC_REGISTER, &mut arg)
     }
 
-    /// Asks to be told of nothing any more.
+    /// Asks for no events any more.
     pub fn unregister(&self, mut span: Span) -> io::Result<()> {
         self.call(IOC_UNREGISTER, &mut span)
     }
 
-    /// Lets whoever faulted there try again.
+    /// Lets threads that faulted there try again.
     pub fn wake(&self, mut span: Span) -> io::Result<()> {
         self.call(IOC_WAKE, &mut span)
     }
 
-    /// Installs pages with this content at `dst` and wakes who waits for them. `protect`: the
-    /// first store to each is a fault.
+    /// Installs pages with this content at `dst` and wakes the threads that wait for them.
+    /// `protect`: the first store to each is a fault.
     pub fn copy(&self, dst: u64, content: &[u8], protect: bool) -> io::Result<()> {
         let from = Span { start: content.as_ptr() as u64, len: content.len() as u64 };
         // SAFETY: the slice is readable for its length.
@@ -227,7 +228,7 @@ impl Uffd {
     /// Installs pages as [`Self::copy`] does, from memory to which no reference can be held.
     ///
     /// # Safety
-    /// What is at `from` may be read and shown at `dst`.
+    /// The bytes at `from` may be read and shown at `dst`.
     pub(super) unsafe fn copy_from(&self, dst: u64, from: Span, protect: bool) -> io::Result<()> {
         let mut done = 0;
         while done < from.len {
@@ -258,7 +259,7 @@ impl Uffd {
     /// EEXIST. What is no longer where it was has been moved.
     ///
     /// # Safety
-    /// Whoever uses `from` expects its pages to leave, and no reference to them is held.
+    /// Users of `from` expect its pages to leave, and no reference to them is held.
     pub(super) unsafe fn take(&self, to: u64, from: Span) -> (u64, io::Result<()>) {
         let mut done = 0;
         while done < from.len {
@@ -283,7 +284,7 @@ impl Uffd {
         self.set_protection(span, PROTECT)
     }
 
-    /// Lets stores happen again, and wakes who waits for that.
+    /// Lets stores happen again, and wakes the threads that wait for that.
     pub fn unprotect(&self, span: Span) -> io::Result<()> {
         self.set_protection(span, 0)
     }
@@ -328,9 +329,9 @@ impl Uffd {
 
     fn call<T>(&self, request: libc::c_ulong, arg: &mut T) -> io::Result<()> {
         // SAFETY: each request is paired with the structure the kernel defines for it. The kernel
-        // refuses spans that are not registered, and who registered one promised that what is
-        // installed and protected there is expected; what `take` and `copy_from` read from, their
-        // callers promised.
+        // refuses spans that are not registered, and the caller that registered one promised that
+        // what is installed and protected there is expected; what `take` and `copy_from` read from,
+        // their callers promised.
         checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), request, arg) }).map(drop)
     }
 
@@ -350,7 +351,7 @@ impl AsFd for Uffd {
     }
 }
 
-/// The address space is changing, or the call was done in part.
+/// Tells whether to call again: the address space is changing, or the call was done in part.
 pub fn is_again(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EAGAIN)
 }

@@ -40,8 +40,8 @@ impl Wake {
         idle::hurry();
     }
 
-    /// Forgets that it was rung, and tells whether it was. The sleeper calls this when it gets up,
-    /// before it looks for work: a ring that comes between is for work it will see.
+    /// Forgets that it was rung, and returns whether it was. The sleeper calls this when it gets
+    /// up, before it looks for work: a ring that comes between is for work it will see.
     pub fn hush(&self) -> bool {
         let mut count = [0u8; 8];
         // Nothing to read is fine. A ring whose write comes late wakes once in vain.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::{MIB, PAGE, pager};
 use mglru_pager::{Map, PagerError, Store};
 
-/// A store in memory that fails when told to.
+/// A store in memory that fails on request.
 #[derive(Default)]
 struct Fickle {
     content: Mutex<Vec<u8>>,

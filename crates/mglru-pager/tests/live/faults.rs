@@ -191,7 +191,7 @@ fn swapped_pages_come_together_where_they_are_used_in_turn() {
     (0..pages).for_each(|p| map[p * PAGE..][..PAGE].copy_from_slice(&pattern(p, 1)));
     let together = |(major, around): (u64, u64)| {
         assert_eq!(major + around, pages as u64);
-        // How many depends on who is faster, the reader or what is read ahead of it.
+        // How many depends on which is faster, the reader or readahead.
         assert!(around > major, "{around} with {major}");
     };
     together(scan(&map, 1));

@@ -14,7 +14,7 @@ fn key(group: &Group, file: &str, key: &str) -> u64 {
     line.unwrap_or_else(|| panic!("{file} has no {key}")).parse().unwrap()
 }
 
-/// Faults of a group, once there are so many: whoever waited goes on before its fault is noted.
+/// Faults of a group, once there are so many: a waiting thread goes on before its fault is noted.
 fn faults(group: &Group, at_least: u64) -> u64 {
     while key(group, "memory.stat", "pgfault") < at_least {
         std::thread::yield_now();
@@ -129,7 +129,7 @@ fn only_pages_that_come_back_are_pressure() {
     group.reclaim(6 << 20).unwrap();
     let sum: u32 = map.iter().step_by(PAGE).map(|&byte| u32::from(byte)).sum();
     assert_eq!(sum, 12 * MIB as u32 / PAGE as u32);
-    // Whoever waited goes on before the last fault is noted.
+    // A waiting thread goes on before the last fault is noted.
     while key(&group, "memory.stat", "zswpin") < map.stat().major {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! The use that brings a page is one use: its entry does not tell of it a second time.
+//! The use that brings a page is one use: its entry does not count a second time.
 
 use std::ops::Range;
 

@@ -48,7 +48,7 @@ fn generations_are_dumped_as_the_kernel_does() {
     map.fill(1);
     let pages = |line: &str| line.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap();
     let sum = |text: &str| text.lines().skip(2).map(pages).sum::<u64>();
-    // Who stored the last page goes on a moment before the policy is told of it.
+    // The thread that stored the last page goes on a moment before the policy hears of it.
     let known = (0..1000).map(|_| group.lru_gen().unwrap()).find(|text| sum(text) == 256);
     let text = known.expect("all pages are known soon");
     let lines: Vec<&str> = text.lines().collect();

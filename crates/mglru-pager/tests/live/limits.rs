@@ -1,4 +1,5 @@
-//! The budget holds, whoever writes how; what cannot be served is an error, not a wrong byte.
+//! The budget holds, however memory is written; what cannot be served is an error, not a wrong
+//! byte.
 
 use std::io::{BufRead, Read};
 use std::os::unix::fs::MetadataExt;
@@ -162,7 +163,7 @@ fn bad_values_are_refused_by_name() {
     assert_eq!(refused, "range: 8192 is not within the 4096 bytes of the mapping");
 }
 
-/// What the program is told when a page finds no room, for an arena and for a heap.
+/// The error that the program gets when a page finds no room, for an arena and for a heap.
 #[test]
 fn a_page_without_room_is_sigbus_and_says_why() {
     const CHILD: &str = "MGLRU_PAGER_FULL";

@@ -6,6 +6,7 @@
 mod control;
 mod copies;
 mod durability;
+mod events;
 mod faults;
 mod files;
 mod first_use;

@@ -2,7 +2,7 @@
 
 use crate::{MIB, PAGE, pager};
 
-/// What the distances tell may be off by this share of the major faults: pages leave by
+/// What the distances predict may be off by this share of the major faults: pages leave by
 /// generation here, not in the exact order of their last use.
 const OFF: f64 = 0.12;
 

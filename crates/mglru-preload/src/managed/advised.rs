@@ -35,7 +35,7 @@ impl Managed {
         }
     }
 
-    /// The addresses that a child is to have.
+    /// Lists the addresses that a child is to have.
     pub fn inherited(&self) -> Vec<Range<usize>> {
         let mut parts = self.ranges.clone();
         for range in &self.withheld {

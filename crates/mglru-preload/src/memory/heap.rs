@@ -9,7 +9,7 @@ use dlmalloc::{Allocator, Dlmalloc};
 
 use crate::{limits, unmanaged};
 
-/// Addresses set aside for the pager's heap, bytes: what tells its blocks from others.
+/// Addresses set aside for the pager's heap, bytes: they distinguish its blocks from others.
 const RESERVED: usize = 64 << 30;
 /// Alignment that dlmalloc gives anyway.
 const ALIGN: usize = 16;
@@ -36,15 +36,17 @@ pub struct Heap<S> {
     blocks: UnsafeCell<Dlmalloc<S>>,
 }
 
-// SAFETY: the blocks are used by who holds the lock.
+// SAFETY: only the thread that holds the lock uses the blocks.
 unsafe impl<S> Sync for Heap<S> {}
 
 impl<S> Heap<S> {
+    /// Makes an empty heap that takes its memory from a source.
     pub const fn new(source: S) -> Self {
         let blocks = UnsafeCell::new(Dlmalloc::new_with_allocator(source));
         Self { locked: AtomicBool::new(false), blocks }
     }
 
+    /// Waits for the lock and takes it, so that no other thread uses the blocks.
     pub fn lock(&self) {
         while self.locked.swap(true, Ordering::Acquire) {
             // SAFETY: gives the processor away.
@@ -52,12 +54,15 @@ impl<S> Heap<S> {
         }
     }
 
+    /// Releases the lock, which the caller holds.
     pub fn unlock(&self) {
         self.locked.store(false, Ordering::Release);
     }
 }
 
 impl<S: Allocator> Heap<S> {
+    /// Allocates a block of a layout; null where there is no memory.
+    ///
     /// # Safety
     /// The caller holds the lock.
     pub unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -65,6 +70,8 @@ impl<S: Allocator> Heap<S> {
         unsafe { (*self.blocks.get()).malloc(layout.size(), layout.align()) }
     }
 
+    /// Frees a block, given the size that it was allocated with.
+    ///
     /// # Safety
     /// The caller holds the lock; the block is of this heap and no longer used.
     pub unsafe fn free(&self, start: *mut u8, size: usize) {
@@ -72,6 +79,8 @@ impl<S: Allocator> Heap<S> {
         unsafe { (*self.blocks.get()).free(start, size, ALIGN) };
     }
 
+    /// Resizes a block, whose bytes stay as far as the new size goes.
+    ///
     /// # Safety
     /// The caller holds the lock; the block is of this heap.
     pub unsafe fn resize(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -80,7 +89,7 @@ impl<S: Allocator> Heap<S> {
     }
 }
 
-/// New memory from the kernel, past the functions that this library stands in for.
+/// Maps new memory from the kernel, past the functions that this library stands in for.
 pub fn map(size: usize, prot: libc::c_int) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: without MAP_FIXED nothing that is mapped changes.

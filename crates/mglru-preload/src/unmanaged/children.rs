@@ -17,6 +17,7 @@ pub struct Pids {
 }
 
 impl Pids {
+    /// Makes an empty list.
     pub const fn new() -> Self {
         Self { all: [0; MOST], len: 0 }
     }
@@ -73,7 +74,7 @@ pub fn is_managed(pid: u32) -> bool {
     found
 }
 
-/// Has it ended, so that it only waits for its parent to be told?
+/// Says whether it has ended and only waits for its parent to reap it.
 pub fn is_dead(pid: u32) -> bool {
     let mut buffer = [0; 256];
     let head = proc::head(&Path::new(format_args!("/proc/{pid}/stat")), &mut buffer);
@@ -99,6 +100,7 @@ pub struct Judge {
 }
 
 impl Judge {
+    /// Takes account of one mapping.
     pub fn take(&mut self, area: &Area) {
         self.library |= is_library(area);
         match (area.shared, is_memory(area)) {
@@ -109,6 +111,7 @@ impl Judge {
         self.private += area.huge;
     }
 
+    /// Adds the bytes of all mappings taken to figures.
     pub fn add_to(&self, figures: &mut Figures) {
         let reason = if self.library { Reason::Child } else { Reason::StaticChild };
         figures.add(reason, self.private);

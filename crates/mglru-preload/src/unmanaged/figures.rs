@@ -42,20 +42,23 @@ impl Figures {
     }
 }
 
-/// Figures that one thread writes and any reads.
+/// Holds figures that one thread writes and any reads.
 pub struct Shown([AtomicU64; REASONS]);
 
 impl Shown {
+    /// Makes figures that are all 0.
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; REASONS])
     }
 
+    /// Reads the figures.
     pub fn get(&self) -> Figures {
         let mut figures = Figures::default();
         ALL.iter().for_each(|&r| figures.add(r, self.0[r as usize].load(Ordering::Relaxed)));
         figures
     }
 
+    /// Replaces the figures.
     pub fn set(&self, figures: &Figures) {
         ALL.iter().for_each(|&r| self.0[r as usize].store(figures.of(r), Ordering::Relaxed));
     }

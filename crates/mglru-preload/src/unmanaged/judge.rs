@@ -54,6 +54,7 @@ impl<'a> Judge<'a> {
         Self { figures, ranges, stacks, other, file, before }
     }
 
+    /// Takes account of one mapping.
     pub fn take(&mut self, area: &Area) {
         if area.file != self.file.file {
             self.end_file();
@@ -66,6 +67,7 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Ends the judgement and returns its figures.
     pub fn end(mut self) -> Figures {
         self.end_file();
         self.figures
@@ -125,7 +127,7 @@ impl<'a> Judge<'a> {
         if self.is_stack(area) { ORDINARY_STACK } else { 0 }
     }
 
-    /// The reason that the kernel itself tells, whatever the program asked for.
+    /// Returns the reason that the kernel itself gives, whatever the program asked for.
     fn whole(&self, area: &Area) -> Option<Reason> {
         let kinds = [(area.locked, Reason::Locked), (area.executable, Reason::Executable)];
         kinds.iter().find(|(is, _)| *is).map(|(_, reason)| *reason)

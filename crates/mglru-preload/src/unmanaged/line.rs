@@ -16,7 +16,8 @@ impl Display for Mib {
     }
 }
 
-/// Figures as a sentence's end: the reasons that are half a MiB and more, the greatest first.
+/// Writes figures as a sentence's end: the reasons that are half a MiB and more, the greatest
+/// first.
 pub struct Reasons<'a>(pub &'a Figures);
 
 impl Display for Reasons<'_> {
@@ -32,8 +33,8 @@ impl Display for Reasons<'_> {
     }
 }
 
-/// The line at a program's end; empty if there is nothing worth saying. Up to `least` bytes any
-/// process has.
+/// Writes the line at a program's end; empty if there is nothing worth saying. Up to `least` bytes
+/// any process has.
 pub fn at_end(out: &mut impl Write, peak: &Figures, least: u64) -> fmt::Result {
     let (total, file) = (peak.total(), peak.of(Reason::File));
     let (some, files) = (total > least, file > least);
@@ -73,10 +74,12 @@ pub struct Line {
 }
 
 impl Line {
+    /// Makes an empty line.
     pub const fn new() -> Self {
         Self { bytes: [0; 512], len: 0 }
     }
 
+    /// Returns what was written to the line.
     pub fn text(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -96,7 +99,7 @@ pub fn say(line: &Line) {
     let text = line.text();
     if !text.is_empty() && mglru_pager::held::is_stderr() {
         let (start, len) = (text.as_ptr(), text.len());
-        // SAFETY: the bytes are as many as it says. Nobody is left to tell of a failure.
+        // SAFETY: the bytes are as many as it says. Nobody is left to hear of a failure.
         unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, start, len) };
     }
 }

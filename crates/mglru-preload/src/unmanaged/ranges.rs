@@ -12,7 +12,7 @@ const MOST: usize = 1024;
 /// The end of a range that is being written.
 const BUSY: usize = 1;
 
-/// Addresses with reasons.
+/// Holds addresses with reasons.
 pub struct Ranges {
     all: [Slot; MOST],
     /// How many of these were ever in use.

@@ -2,45 +2,45 @@
 
 use libc::c_int;
 
-/// Why memory is outside of the budget.
+/// Says why memory is outside of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
-    /// The program named its address: by a hint, MAP_FIXED or MAP_32BIT.
+    /// Lies at an address that the program named: by a hint, MAP_FIXED or MAP_32BIT.
     Hint,
-    /// It is the C library's own heap (brk), or variables of programs and libraries.
+    /// Is the C library's heap (brk), or variables of programs and libraries.
     Brk,
-    /// It was reserved longer than the heap takes, or for loads alone, or the heap's addresses are
+    /// Was reserved longer than the heap takes, or for loads alone, or the heap's addresses are
     /// used up.
     Reservation,
-    /// Processes may share it: it is anonymous and shared, or of a file that is memory.
+    /// May be shared between processes: it is anonymous and shared, or of a file that is memory.
     Shared,
-    /// It may hold code that the program makes.
+    /// May hold code that the program makes.
     Executable,
-    /// It is a thread's stack, or was mapped as one.
+    /// Is a thread's stack, or was mapped as one.
     Stack,
-    /// The program locked it.
+    /// Was locked by the program.
     Locked,
-    /// Its mapping is shorter than the least that is managed.
+    /// Belongs to a mapping shorter than the least that is managed.
     Small,
-    /// It came by no call that the library stands in for, or before the library was there.
+    /// Came by no call that the library stands in for, or before the library was there.
     Raw,
-    /// The heap is not managed, as asked for or because it could not be: what is mapped, and what
-    /// the C library's malloc has.
+    /// Belongs to a heap that is not managed, as asked for or because it could not be: mappings,
+    /// and the blocks of the C library's malloc.
     NoHeap,
-    /// It is in huge pages of the system's pool.
+    /// Lies in huge pages of the system's pool.
     Huge,
-    /// It is a forked child's, which has no pager.
+    /// Belongs to a forked child, which has no pager.
     Child,
-    /// It is of a child into which the library does not get: static, Go or set-uid.
+    /// Belongs to a child into which the library does not get: static, Go or set-uid.
     StaticChild,
-    /// It is the page cache's, which the kernel takes back when it needs memory.
+    /// Belongs to the page cache, which the kernel takes back when it needs memory.
     File,
-    /// It is the pager's or this library's own, and paid for.
+    /// Belongs to the pager or this library, and is paid for.
     Own,
 }
 
-/// How many reasons there are, [`Reason::Own`] not counted.
+/// Counts the reasons, [`Reason::Own`] not included.
 pub const REASONS: usize = Reason::Own as usize;
 
 /// Lists all reasons, in the order of their numbers.
@@ -89,20 +89,20 @@ impl Reason {
     }
 }
 
-/// The facts that decide why a call's mapping is left to the kernel.
+/// Holds the facts that decide why a call's mapping is left to the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Call {
-    /// An address was given.
+    /// Says that an address was given.
     pub at_address: bool,
-    /// It is shorter than the least that is managed.
+    /// Says that it is shorter than the least that is managed.
     pub short: bool,
-    /// As mmap(2) has it.
+    /// Holds the protection, as mmap(2) has it.
     pub prot: c_int,
-    /// As mmap(2) has it.
+    /// Holds the flags, as mmap(2) has them.
     pub flags: c_int,
-    /// It is of a file that is memory itself.
+    /// Says that it is of a file that is memory itself.
     pub in_memory: bool,
-    /// A heap is managed.
+    /// Says that a heap is managed.
     pub heap: bool,
 }
 

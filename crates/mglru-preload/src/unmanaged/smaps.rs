@@ -10,25 +10,37 @@ const NAME: usize = 96;
 /// Describes one mapping.
 #[derive(Clone, Copy)]
 pub struct Area {
+    /// Holds its first address.
     pub start: usize,
+    /// Holds the address after its last.
     pub end: usize,
-    /// Its permissions, with the next two.
+    /// Says that it may be written.
     pub writable: bool,
+    /// Says that it may be executed.
     pub executable: bool,
+    /// Says that other processes see stores to it.
     pub shared: bool,
-    /// The file: device and inode. The inode is 0 if there is none.
+    /// Names the file: device and inode. The inode is 0 if there is none.
     pub file: ([u8; 8], u64),
     name: [u8; NAME],
     name_len: usize,
-    /// Bytes of each kind below.
+    /// Counts resident bytes.
     pub rss: u64,
+    /// Counts resident bytes, shared ones divided by the processes that share them.
     pub pss: u64,
+    /// Counts resident bytes that no other process maps.
     pub private: u64,
+    /// Counts resident bytes that are no file's.
     pub anonymous: u64,
+    /// Counts bytes in swap.
     pub swap: u64,
+    /// Counts bytes in swap, shared ones divided by the processes that share them.
     pub swap_pss: u64,
+    /// Counts bytes of hugetlb pages.
     pub huge: u64,
+    /// Says that it is locked in memory.
     pub locked: bool,
+    /// Says that it grows downwards, as a stack does.
     pub grows_down: bool,
 }
 
@@ -58,7 +70,7 @@ impl Area {
         self.start..self.end
     }
 
-    /// The file's path, or what the kernel says it is; empty for anonymous memory.
+    /// Returns the file's path, or what the kernel says it is; empty for anonymous memory.
     pub fn name(&self) -> &[u8] {
         &self.name[..self.name_len]
     }
@@ -140,7 +152,7 @@ impl<F: FnMut(&Area)> Reader<F> {
     }
 }
 
-/// Does something with each mapping that the file tells of; false: it cannot be read.
+/// Does something with each mapping that the file lists; false: it cannot be read.
 pub fn areas(path: &Path, each: impl FnMut(&Area)) -> bool {
     let mut reader = Reader { area: None, each };
     let read = proc::lines(path, |line| reader.take(line));
@@ -148,6 +160,7 @@ pub fn areas(path: &Path, each: impl FnMut(&Area)) -> bool {
     read
 }
 
+/// Does something with each mapping that a text lists.
 #[cfg(test)]
 pub fn areas_of(text: &str, each: impl FnMut(&Area)) {
     let mut reader = Reader { area: None, each };

@@ -1,5 +1,5 @@
 //! `mglru exec --strict`: memory outside of the budget ends the program and all processes below
-//! it. A process below that has a pager of its own tells the one that was launched.
+//! it. A process below that has a pager of its own reports to the one that was launched.
 //!
 //! The watcher finds; a second thread ends, because it has the program's descriptors: to write
 //! stores back to files, and the line.
@@ -28,6 +28,7 @@ fn launched() -> Option<u32> {
     *LAUNCHED.get_or_init(|| std::env::var(launch::ENV_STRICT).ok()?.parse().ok())
 }
 
+/// Tells whether memory outside of the budget is to end the program.
 pub fn is_asked_for() -> bool {
     launched().is_some()
 }

@@ -1,7 +1,6 @@
 //! The thread that looks at what is outside of the budget, now and then and when it is asked.
 //!
-//! It has a table of descriptors of its own, which is empty: the program may close any number, or
-//! count on the least that is free, and none of what is opened here shows.
+//! It uses no descriptors of the program's (`apart`).
 
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
@@ -17,7 +16,7 @@ use super::proc::{self, Path};
 use super::ranges::Ranges;
 use super::reason::Reason;
 use super::{smaps, strict};
-use crate::heap;
+use crate::{apart, heap};
 
 /// How often it looks whether anything changed.
 const EVERY: Duration = Duration::from_millis(250);
@@ -32,11 +31,12 @@ const UNSEEN: Duration = Duration::from_secs(2);
 const CHANGE: u64 = 1 << 20;
 /// A thread that asks waits this long at most: a program must end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Threads whose stacks are told from other memory.
+/// Counts the threads whose stacks are distinguished from other memory.
 const MOST_STACKS: usize = 1024;
 
-/// The figures of now, and the highest there were.
+/// Holds the current figures.
 pub static NOW: Shown = Shown::new();
+/// Holds the highest figures that there were.
 pub static PEAK: Shown = Shown::new();
 
 static RUNS: AtomicBool = AtomicBool::new(false);
@@ -50,7 +50,7 @@ static EXACTLY: AtomicBool = AtomicBool::new(false);
 pub fn start(ranges: &'static Ranges, least: u64) {
     let strict = strict::is_asked_for();
     let watch = move || {
-        if is_apart() {
+        if apart::leave_descriptors().is_ok() {
             RUNS.store(true, Ordering::Release);
             Watcher::new(ranges, least, strict).run();
         }
@@ -61,13 +61,6 @@ pub fn start(ranges: &'static Ranges, least: u64) {
 /// Notes that a forked child has no such thread.
 pub fn forget() {
     RUNS.store(false, Ordering::Release);
-}
-
-/// Leaves the program's descriptors to the program.
-fn is_apart() -> bool {
-    let flags = libc::CLOSE_RANGE_UNSHARE;
-    // SAFETY: what is closed are this thread's own copies.
-    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, flags) == 0 }
 }
 
 /// Makes the watcher look at everything now; `exactly`: also if it is too little to be said.
@@ -90,23 +83,26 @@ pub fn ask(ranges: &Ranges, exactly: bool) {
     }
 }
 
-/// Something that one thread waits for and another says, once.
+/// Signals once from one thread to another that waits.
 pub struct Signal<T> {
     rung: AtomicU32,
     said: OnceLock<T>,
 }
 
 impl<T: Copy> Signal<T> {
+    /// Makes a signal that was not given yet.
     pub const fn new() -> Self {
         Self { rung: AtomicU32::new(0), said: OnceLock::new() }
     }
 
+    /// Wakes the threads that wait, with what the first call says.
     pub fn ring(&self, what: T) {
         let _ = self.said.set(what);
         self.rung.store(1, Ordering::Release);
         threads::wake_all(&self.rung);
     }
 
+    /// Waits for the signal and returns what came with it.
     pub fn wait(&self) -> T {
         loop {
             if let Some(said) = self.said.get() {
@@ -198,7 +194,7 @@ struct Scratch {
     stacks: UnsafeCell<[usize; MOST_STACKS]>,
 }
 
-// SAFETY: the cells are used by whoever made it busy.
+// SAFETY: only the thread that made it busy uses the cells.
 unsafe impl Sync for Scratch {}
 
 static SCRATCH: Scratch = Scratch {
@@ -279,7 +275,7 @@ fn of_process(ranges: &Ranges, stacks: &mut [usize]) -> Figures {
 }
 
 /// Finds an address in the stack of each thread but the first: the C library keeps what it knows
-/// of a thread at the end of its stack, and has told the kernel of a list there.
+/// of a thread at the end of its stack, and has registered a list there with the kernel.
 fn find_stacks(stacks: &mut [usize]) -> usize {
     let own = std::process::id();
     let mut n = 0;

@@ -208,7 +208,11 @@ fn messages_are_sent_from_managed_memory_and_received_there() {
     unsafe {
         assert_eq!(libc::sendmsg(from, &of, 0), len);
         assert_eq!(libc::recvmsg(to, &mut into, libc::MSG_PEEK), 7 * PAGE as isize);
-        assert_eq!(libc::recvmsg(to, &mut into, libc::MSG_TRUNC), len, "its own length is told");
+        assert_eq!(
+            libc::recvmsg(to, &mut into, libc::MSG_TRUNC),
+            len,
+            "its own length is returned"
+        );
     }
     assert_eq!(into.msg_flags & libc::MSG_TRUNC, libc::MSG_TRUNC, "and that it is cut");
     assert_eq!(

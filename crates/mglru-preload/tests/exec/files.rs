@@ -244,7 +244,7 @@ fn processes_that_only_read_share_a_file() {
     if let Some((_, said)) = parent(name) {
         return assert!(
             said.contains("again, for writing: Address already in use"),
-            "the writer is told: {said}"
+            "the writer gets an error: {said}"
         );
     }
     let Some(path) = std::env::var_os(CHILD) else { return };

@@ -124,7 +124,7 @@ fn map(file: &File) -> &'static mut [u8] {
     try_map(file, 0..ALL, BOTH, libc::MAP_SHARED).expect("it is mapped")
 }
 
-/// Maps a range of it; `None`: errno tells why not.
+/// Maps a range of it; `None`: errno says why not.
 fn try_map(file: &File, range: Range<usize>, prot: i32, kind: i32) -> Option<&'static mut [u8]> {
     let (none, fd, at) = (std::ptr::null_mut(), file.as_raw_fd(), range.start as i64);
     // SAFETY: a new mapping, used by one test alone until it is unmapped.

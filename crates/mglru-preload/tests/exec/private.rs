@@ -81,7 +81,7 @@ fn a_private_mapping_for_reading_may_be_opened_for_stores() {
     let shared = map(&file);
     set(shared, 5, 99);
     let memory = map_private(&file, 0, ALL, READ);
-    assert_eq!(number(memory, 5), 99, "what the shared mapping was told is in the file");
+    assert_eq!(number(memory, 5), 99, "what the shared mapping stored is in the file");
     // SAFETY: this test's own mapping.
     unsafe { assert_eq!(libc::mprotect(memory.as_mut_ptr().cast(), ALL, BOTH), 0) };
     store(memory, 8);

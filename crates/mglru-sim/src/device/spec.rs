@@ -23,27 +23,30 @@ const NANOS_PER_S: u128 = 1_000_000_000;
 /// Holds every parameter of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceSpec {
-    /// Requests served at the same time; 0: any number.
+    /// Bounds how many requests are served at the same time; 0: any number.
     pub channels: u32,
-    /// Service time of a read, ns.
+    /// Sets the service time of a read, ns.
     pub read_ns: u64,
-    /// Service time of a write, ns.
+    /// Sets the service time of a write, ns.
     pub write_ns: u64,
-    /// Service time besides for each page of a request, ns.
+    /// Sets the service time besides for each page of a request, ns.
     pub page_ns: u64,
-    /// Service time besides when the request does not start where the last one ended, ns.
+    /// Sets the service time besides when the request does not start where the last one ended, ns.
     pub seek_ns: u64,
-    /// A seek takes up to this much longer, evenly spread, ns.
+    /// Makes a seek take up to this much longer, evenly spread, ns.
     pub seek_spread_ns: u64,
-    /// Rate shared by all reads, bytes per second; 0: none.
+    /// Sets the rate shared by all reads, bytes per second; 0: none.
     pub read_rate: u64,
-    /// Rate shared by all writes, bytes per second; 0: none.
+    /// Sets the rate shared by all writes, bytes per second; 0: none.
     pub write_rate: u64,
-    /// Requests sorted by address at a time, served one by one; 0: served as they come.
+    /// Sets how many requests are sorted by address at a time and served one by one; 0: they are
+    /// served as they come.
     pub elevator_batch: u32,
-    /// Requests in flight from which on a writer of many waits; 0: never.
+    /// Sets the number of requests in flight from which on a writer of many waits; 0: it never
+    /// does.
     pub queue_depth: u32,
-    /// The submitter's processor does the work: the time is charged to the task and nothing queues.
+    /// Has the submitter's processor do the work: the time is charged to the task and nothing
+    /// queues.
     pub on_cpu: bool,
 }
 

@@ -38,7 +38,7 @@ impl Bandwidth {
         self.in_flight
     }
 
-    /// Writeback of `pages` starts.
+    /// Records that writeback of `pages` starts.
     pub fn started(&mut self, now: Nanos, pages: u64) {
         if self.in_flight == 0 {
             self.busy_since = now;
@@ -46,7 +46,7 @@ impl Bandwidth {
         self.in_flight += pages;
     }
 
-    /// Writeback of `pages` is complete.
+    /// Records that writeback of `pages` is complete.
     ///
     /// # Panics
     /// When fewer were under way.

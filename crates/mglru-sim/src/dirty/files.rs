@@ -33,7 +33,7 @@ impl DirtyFiles {
         Self::default()
     }
 
-    /// A page is dirtied; false if it was dirty. The group that dirties a clean file first owns
+    /// Marks a page dirty; false if it was dirty. The group that dirties a clean file first owns
     /// the file's writeback until it is clean again.
     pub fn set(&mut self, file: FileId, page: u64, owner: MemcgId, now: Nanos) -> bool {
         let index = file as usize;
@@ -52,7 +52,7 @@ impl DirtyFiles {
         true
     }
 
-    /// A page is clean, or its writeback starts; false if it was not dirty.
+    /// Marks a page clean, or its writeback started; false if it was not dirty.
     pub fn clear(&mut self, file: FileId, page: u64) -> bool {
         let Some(dirty) = self.files.get_mut(file as usize) else { return false };
         if !dirty.pages.remove(page) {
@@ -66,7 +66,7 @@ impl DirtyFiles {
         true
     }
 
-    /// The pages from `first` on are gone: truncation. Returns how many were dirty.
+    /// Forgets the pages from `first` on after a truncation. Returns how many were dirty.
     pub fn truncate(&mut self, file: FileId, first: u64) -> u64 {
         let mut gone = 0;
         while let Some((page, _)) = self.next_run(file, first, 1) {
@@ -95,7 +95,7 @@ impl DirtyFiles {
         self.pages(file)?.next_run(from, max)
     }
 
-    /// The runs of dirty pages inside a range of a file.
+    /// Lists the runs of dirty pages inside a range of a file.
     pub fn runs_within(&self, file: FileId, range: Range<u64>) -> Vec<Range<u64>> {
         let mut from = range.start;
         let next = || {
@@ -162,7 +162,7 @@ impl FileScan {
         Self::from_page(files, file, 0)
     }
 
-    /// From `page` to the end, then from the start to `page`.
+    /// Lists the runs from `page` to the end, then from the start to `page`.
     pub fn from_page(files: &DirtyFiles, file: FileId, page: u64) -> Self {
         let last = files.pages(file).and_then(BitTree::last);
         let end = last.map_or(0, |last| last + 1);

@@ -22,29 +22,29 @@ use super::{DirtyFiles, DirtySpec, FileScan};
 const CHUNK: u64 = 1_024;
 const REASONS: [Reason; 4] = [Reason::Sync, Reason::Vmscan, Reason::Background, Reason::Periodic];
 
-/// Why the flusher writes.
+/// Names the reason for which the flusher writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Somebody waits for everything.
+    /// Serves a sync: a caller waits for everything.
     Sync,
-    /// Reclaim met dirty pages.
+    /// Serves reclaim, which met dirty pages.
     Vmscan,
-    /// Too many pages are dirty.
+    /// Writes in the background: too many pages are dirty.
     Background,
-    /// Time to look for old data.
+    /// Writes data that has been dirty for long.
     Periodic,
 }
 
 /// Describes dirty pages in a row, to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which file.
+    /// Names the file.
     pub file: FileId,
-    /// First page.
+    /// Holds the first page.
     pub page: u64,
-    /// Number of pages.
+    /// Counts the pages.
     pub pages: u64,
-    /// Why.
+    /// Names the reason.
     pub reason: Reason,
 }
 
@@ -111,7 +111,7 @@ impl Flusher {
         self.wakeups[reason as usize] += 1;
     }
 
-    /// When [`Flusher::tick`] is due.
+    /// Returns the time when [`Flusher::tick`] is due.
     pub fn next_tick(&self) -> Nanos {
         self.next_tick
     }
@@ -123,18 +123,18 @@ impl Flusher {
         self.wake(Reason::Background);
     }
 
-    /// Times it was woken for a reason.
+    /// Counts the times that it was woken for a reason.
     pub fn wakeups(&self, reason: Reason) -> u64 {
         self.wakeups[reason as usize]
     }
 
-    /// It has work, or may find some when asked.
+    /// Tells whether it has work, or may find some when asked.
     pub fn is_awake(&self) -> bool {
         self.pass.is_some() || self.wanted.contains(&true)
     }
 
-    /// It is at work for `reason`, or will be: who waits for a sync waits while this holds, and
-    /// then for the writes that were started.
+    /// Tells whether it is at work for `reason`, or will be: a caller that waits for a sync waits
+    /// while this holds, and then for the writes that were started.
     pub fn is_busy_with(&self, reason: Reason) -> bool {
         let at_work = self.pass.as_ref().is_some_and(|pass| pass.reason == reason);
         at_work || self.wanted[reason as usize]

@@ -15,11 +15,12 @@ const SECOND: u128 = 1_000_000_000;
 /// Says what a writer has to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pause {
-    /// Go on.
+    /// Lets the writer go on.
     None,
-    /// Sleep that long, then go on.
+    /// Puts the writer to sleep for this time; then it goes on.
     Sleep(Nanos),
-    /// Sleep that long, then ask again with nothing newly dirtied: the domain is at its limit.
+    /// Puts the writer to sleep for this time; then it asks again with nothing newly dirtied: the
+    /// domain is at its limit.
     Hold(Nanos),
 }
 

@@ -8,21 +8,21 @@ use crate::spec::{SpecError, contradiction, in_range};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirtySpec {
-    /// Percent of available memory from which on the flusher writes.
+    /// Sets the percentage of available memory from which on the flusher writes.
     pub background_ratio: u32,
-    /// Percent of available memory that is never exceeded.
+    /// Sets the percentage of available memory that dirty data never exceeds.
     pub ratio: u32,
-    /// Age from which on dirty data is written anyway, ms.
+    /// Sets the age from which on dirty data is written anyway, ms.
     pub expire_ms: u64,
-    /// How often the flusher looks for such data, ms.
+    /// Sets how often the flusher looks for such data, ms.
     pub wake_ms: u64,
-    /// Longest request of the flusher, KiB.
+    /// Bounds the length of the flusher's requests, KiB.
     pub request_kb: u32,
-    /// Groups have dirty limits of their own, by their own available memory.
+    /// Gives groups dirty limits of their own, by their own available memory.
     pub per_group: bool,
-    /// Those limits see what a group held dirty, under writeback and cached when its statistics
-    /// were last summed up (`stat_flush_ms`), as Linux 6.12 and later do; otherwise what it holds
-    /// now.
+    /// Has those limits see what a group held dirty, under writeback and cached when its statistics
+    /// were last summed up (`stat_flush_ms`), as booted kernels do when dd fills a small group;
+    /// otherwise what it holds now, which is nearer to kernels under MongoDB.
     pub summed: bool,
 }
 
@@ -35,7 +35,7 @@ impl Default for DirtySpec {
             wake_ms: 5_000,
             request_kb: 1_280,
             per_group: true,
-            summed: true,
+            summed: false,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::DirtySpec;
 /// `background`; with those under writeback they count against `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Above this the flusher writes.
+    /// Holds the number of pages above which the flusher writes.
     pub background: u64,
     /// Writers hold here.
     pub limit: u64,
@@ -21,7 +21,7 @@ impl DirtySpec {
 }
 
 impl Thresholds {
-    /// Up to here writers are not slowed.
+    /// Returns the number of pages up to which writers are not slowed.
     pub fn freerun(&self) -> u64 {
         self.background.midpoint(self.limit)
     }

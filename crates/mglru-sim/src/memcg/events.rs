@@ -3,30 +3,30 @@
 /// Names an event that happens to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Reclaimed although below `memory.low`.
+    /// Counts reclaims of the group although it was below `memory.low`.
     Low,
-    /// Reclaimed for being above `memory.high`.
+    /// Counts reclaims of the group for being above `memory.high`.
     High,
-    /// A charge met `memory.max`.
+    /// Counts charges that met `memory.max`.
     Max,
-    /// Reclaim could not bring it below its limit.
+    /// Counts failures of reclaim to bring the group below its limit.
     Oom,
-    /// A task was killed for it.
+    /// Counts tasks killed in the group.
     OomKill,
 }
 
 /// Counts how often each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
-    /// [`Event::Low`]
+    /// Counts [`Event::Low`].
     pub low: u64,
-    /// [`Event::High`]
+    /// Counts [`Event::High`].
     pub high: u64,
-    /// [`Event::Max`]
+    /// Counts [`Event::Max`].
     pub max: u64,
-    /// [`Event::Oom`]
+    /// Counts [`Event::Oom`].
     pub oom: u64,
-    /// [`Event::OomKill`]
+    /// Counts [`Event::OomKill`].
     pub oom_kill: u64,
 }
 
@@ -56,8 +56,8 @@ impl EventCounts {
 /// Counts the events of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Its own (`memory.events.local`).
+    /// Counts events of the group alone (`memory.events.local`).
     pub local: EventCounts,
-    /// Its own and its descendants' (`memory.events`).
+    /// Counts events of the group and its descendants (`memory.events`).
     pub hierarchical: EventCounts,
 }

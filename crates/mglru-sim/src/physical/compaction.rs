@@ -28,29 +28,29 @@ pub const CLUSTER: usize = 32;
 /// Says how hard a run tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Only pageblocks for movable memory; pages that are not ready are left.
+    /// Takes only pageblocks for movable memory; pages that are not ready are left.
     Async,
-    /// Every pageblock; pages under writeback are taken, but not waited for.
+    /// Takes every pageblock; pages under writeback are taken, but not waited for.
     SyncLight,
 }
 
 /// Says how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The scanners met: nothing more can be gained.
+    /// Ends because the scanners met: nothing more can be gained.
     Complete,
-    /// The scanners met, but not all of the zone was looked at (modern era).
+    /// Ends because the scanners met, but not all of the zone was scanned (modern era).
     PartialSkipped,
-    /// The request may be served now, or there were no free pages left to move to.
+    /// Ends because the request may be served now, or no free pages were left to move to.
     Partial,
 }
 
 /// Says how one step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There is more to do.
+    /// Says that more is to do.
     Again,
-    /// Over.
+    /// Says that the run is over.
     Over(End),
 }
 
@@ -69,19 +69,19 @@ pub trait Mover {
 /// Counts the work of runs, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Looked at by the migrate scanner.
+    /// Counts pages that the migrate scanner read.
     pub migrate_scanned: u64,
-    /// Looked at by the free scanner.
+    /// Counts pages that the free scanner read.
     pub free_scanned: u64,
-    /// Taken off their lists.
+    /// Counts pages taken off their lists.
     pub isolated: u64,
-    /// Moved.
+    /// Counts pages moved.
     pub moved: u64,
-    /// Put back where they were.
+    /// Counts pages put back where they were.
     pub put_back: u64,
 }
 
-/// Where the modern era's scanners go on from, and who may not try.
+/// Records where the modern era's scanners go on from, and which requests may not try.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// Runs that are not worth their while.

@@ -36,7 +36,7 @@ impl SlabCache {
         self.objects
     }
 
-    /// Pages in use.
+    /// Counts pages in use.
     pub fn nr_pages(&self) -> u64 {
         (self.pages.len() - self.free.len()) as u64
     }

@@ -18,11 +18,11 @@ const BOOST_PERCENT: u64 = 150;
 /// Holds the three watermarks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watermarks {
-    /// Below this only reclaimers may allocate.
+    /// Holds the min watermark, pages: below it only reclaimers may allocate.
     pub min: u64,
-    /// Below this kswapd wakes.
+    /// Holds the low watermark, pages: below it kswapd wakes.
     pub low: u64,
-    /// Above this kswapd sleeps.
+    /// Holds the high watermark, pages: above it kswapd sleeps.
     pub high: u64,
 }
 
@@ -36,7 +36,7 @@ impl Watermarks {
         Self { min, low: min + step, high: min + 2 * step }
     }
 
-    /// How far the modern high mark may be raised.
+    /// Returns how far the modern high mark may be raised.
     pub fn most_boost(&self) -> u64 {
         self.high * BOOST_PERCENT / 100
     }
@@ -49,21 +49,21 @@ pub fn min_free(managed: u64, huge_pages: bool) -> u64 {
     if huge_pages { by_size.max(wanted.min(managed / THP_SHARE)) } else { by_size }
 }
 
-/// Free memory as the test sees it.
+/// Describes free memory as the test sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stock {
-    /// Free pages.
+    /// Counts free pages.
     pub free: u64,
-    /// Free blocks of each order, of any type.
+    /// Counts free blocks of each order, of any type.
     pub blocks: [u64; MAX_ORDER as usize + 1],
-    /// Free blocks of each order on lists that the request may use (modern era).
+    /// Counts free blocks of each order on lists that the request may use (modern era).
     pub usable: [u64; MAX_ORDER as usize + 1],
-    /// Free pages kept for others (modern era).
+    /// Counts free pages kept for other requests (modern era).
     pub kept: u64,
 }
 
 impl Stock {
-    /// Would a block of `order` leave the zone above `mark`?
+    /// Says whether a block of `order` would leave the zone above `mark`.
     pub fn allows(&self, era: Era, order: u8, mark: u64) -> bool {
         match era {
             Era::Lumpy => self.allows_lumpy(order, mark),

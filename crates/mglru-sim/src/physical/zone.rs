@@ -19,47 +19,47 @@ use super::{Era, MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, 
 /// Names the content of a frame in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Taken and not yet put to use.
+    /// Holds a frame that is taken and not yet put to use.
     Fresh,
-    /// A page of a program or of the page cache: it can be moved and reclaimed.
+    /// Holds a page of a program or of the page cache: it can be moved and reclaimed.
     Folio(FolioId),
-    /// Kernel memory that stays where it is.
+    /// Holds kernel memory that stays where it is.
     Kernel,
-    /// Part of a block of several pages that somebody holds.
+    /// Holds a part of a block of several pages in use.
     Held,
 }
 
 /// Describes the state of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// The first frame of a free block.
+    /// Begins a free block.
     Free {
         /// Its order.
         order: u8,
         /// The list it is on.
         list: MigrateType,
     },
-    /// Inside a free block, not its first frame.
+    /// Lies inside a free block, not at its first frame.
     Tail,
-    /// Kept by a processor.
+    /// Lies on a processor's list.
     PerCpu,
-    /// In use.
+    /// Lies in use.
     Used(Use),
 }
 
 /// Describes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// log2 of its pages.
+    /// Holds log2 of the request's pages.
     pub order: u8,
-    /// Its purpose: one of [`MigrateType::REQUESTED`].
+    /// Names the request's purpose: one of [`MigrateType::REQUESTED`].
     pub migrate: MigrateType,
-    /// It cannot wait, and may use blocks kept for such (modern era).
+    /// Says that the request cannot wait, and may use blocks kept for such (modern era).
     pub atomic: bool,
 }
 
 impl Request {
-    /// A request that can wait.
+    /// Makes a request that can wait.
     pub fn new(order: u8, migrate: MigrateType) -> Self {
         Self { order, migrate, atomic: false }
     }
@@ -142,7 +142,7 @@ impl Zone {
         Watermarks { high: self.marks.high + self.boost, ..self.marks }
     }
 
-    /// kswapd has made up for steals.
+    /// Ends the boost: kswapd has made up for steals.
     pub fn end_boost(&mut self) {
         self.boost = 0;
     }
@@ -157,7 +157,7 @@ impl Zone {
         self.frames[pfn as usize]
     }
 
-    /// Would the request leave the zone above `mark`?
+    /// Says whether the request would leave the zone above `mark`.
     pub fn allows(&self, request: Request, mark: u64) -> bool {
         if request.order == 0 && self.nr_free <= mark {
             return false;
@@ -165,7 +165,7 @@ impl Zone {
         self.stock(request.atomic).allows(self.era, request.order, mark)
     }
 
-    /// Free memory as the watermark test sees it.
+    /// Returns free memory as the watermark test sees it.
     pub fn stock(&self, atomic: bool) -> Stock {
         let mut stock = Stock { free: self.nr_free, ..Stock::default() };
         for order in 0..=MAX_ORDER {
@@ -361,7 +361,7 @@ impl Zone {
         }
     }
 
-    /// The free block that holds a frame, if one does: its first frame and its order.
+    /// Returns the free block that holds a frame, if one does: its first frame and its order.
     pub fn free_block_of(&self, pfn: Pfn) -> Option<(Pfn, u8)> {
         match self.frame(pfn) {
             Frame::Free { order, .. } => Some((pfn, order)),

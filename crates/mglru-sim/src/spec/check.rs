@@ -14,7 +14,7 @@ const MAX_SWAP: Size = Size(((1 << 31) - 2) * PAGE_SIZE);
 /// Says what is wrong with a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// A value outside its range.
+    /// Refuses a value outside its range.
     #[error("{key} = {got}: must be from {min} to {max}")]
     OutOfRange {
         /// The key, with dots.
@@ -26,7 +26,7 @@ pub enum SpecError {
         /// Largest allowed value.
         max: String,
     },
-    /// A value that another key forbids.
+    /// Refuses a value that another key forbids.
     #[error("{key} = {got}: {problem}")]
     Contradiction {
         /// The key, with dots.

@@ -1,4 +1,4 @@
-//! The file system, as far as the page cache can tell: how large its folios may be (spec §LF.1).
+//! The file system, as far as the page cache can see: how large its folios may be (spec §LF.1).
 
 use mglru::Config;
 use serde::{Deserialize, Serialize};
@@ -10,12 +10,12 @@ const LARGEST: u8 = 9;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileSystem {
-    /// Every folio of a file is one page, whatever the kernel.
+    /// Makes every folio of a file one page, whatever the kernel.
     #[default]
     Order0,
-    /// Large folios in kernels later than 6.12.
+    /// Has large folios in kernels later than 6.12.
     Ext4,
-    /// Large folios in every kernel.
+    /// Has large folios in every kernel.
     Xfs,
 }
 

@@ -9,22 +9,22 @@ use super::Size;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct GroupSpec {
-    /// Usage that is never reclaimed.
+    /// Sets the usage that is never reclaimed.
     #[serde(rename = "memory.min")]
     pub min: Size,
-    /// Usage that is not reclaimed while there is any other.
+    /// Sets the usage that is not reclaimed while there is any other.
     #[serde(rename = "memory.low")]
     pub low: Size,
-    /// Usage beyond which the group is reclaimed and slowed.
+    /// Sets the usage beyond which the group is reclaimed and slowed.
     #[serde(rename = "memory.high")]
     pub high: Size,
-    /// Usage beyond which nothing is charged.
+    /// Sets the usage beyond which nothing is charged.
     #[serde(rename = "memory.max")]
     pub max: Size,
-    /// Swap the group may take.
+    /// Bounds the swap the group may take.
     #[serde(rename = "memory.swap.max")]
     pub swap_max: Size,
-    /// Swappiness, 0 to 200; `None`: the machine's.
+    /// Sets the swappiness, 0 to 200; `None`: the machine's.
     #[serde(rename = "memory.swappiness", skip_serializing_if = "Option::is_none")]
     pub swappiness: Option<u8>,
 }

@@ -16,7 +16,7 @@ const EXPECTED: &str = "a size such as 4096, 64MiB, 10GiB or max";
 pub struct Size(pub u64);
 
 impl Size {
-    /// The size that is no limit.
+    /// Stands for no limit.
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns the size in whole pages; no limit stays `u64::MAX`.

@@ -9,12 +9,12 @@ use crate::spec::{PAGE_SIZE, Ratio, Size};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SwapKind {
-    /// Nowhere: anonymous memory stays.
+    /// Swaps nowhere: anonymous memory stays.
     #[default]
     None,
-    /// Compressed memory.
+    /// Swaps to compressed memory.
     Zram,
-    /// A block device.
+    /// Swaps to a block device.
     Device,
 }
 
@@ -22,15 +22,15 @@ pub enum SwapKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwapSpec {
-    /// Where swapped pages go.
+    /// Says where swapped pages go.
     pub kind: SwapKind,
-    /// How much may be swapped; `None`: as much as there is memory.
+    /// Bounds how much may be swapped; `None`: as much as there is memory.
     pub size: Option<Size>,
-    /// How many compressible pages fit in one page of the pool (zram).
+    /// Sets how many compressible pages fit in one page of the pool (zram).
     pub ratio: Ratio,
-    /// The device (kind `device`); `None`: the one the files are on.
+    /// Describes the device (kind `device`); `None`: the one the files are on.
     pub device: Option<DeviceSpec>,
-    /// All-zero pages are only marked (Linux 6.12 and later).
+    /// Says whether all-zero pages are only marked (Linux 6.12 and later).
     pub zero_map: bool,
 }
 

@@ -10,7 +10,7 @@ const GFP: &str = "GFP_HIGHUSER_MOVABLE";
 
 /// Returns the tracepoint's name and its fields. One has no counterpart in the kernel, which has no
 /// tracepoint for a new generation: its name begins otherwise.
-pub(super) fn tracepoint(event: &TraceEvent) -> (&'static str, String) {
+pub fn tracepoint(event: &TraceEvent) -> (&'static str, String) {
     match event {
         TraceEvent::CallBegins { target, order } => {
             let name = match target {

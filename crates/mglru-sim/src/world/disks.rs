@@ -53,7 +53,7 @@ impl World {
         self.swap_disk.as_ref().is_none_or(|disk| disk.device().has_room())
     }
 
-    /// The device that files are on.
+    /// Returns the device that holds files.
     pub fn files_device(&self) -> &Device {
         self.files_disk.device()
     }

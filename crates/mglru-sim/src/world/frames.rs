@@ -17,16 +17,16 @@ use crate::zones::{Mark, NORMAL};
 /// Buffer heads of 104 bytes to a page.
 const BUFFERS_PER_PAGE: u16 = 39;
 
-/// Frames, and who is in them.
+/// Frames, and which folio each holds.
 #[derive(Clone, Debug)]
 pub struct Frames {
-    /// The one zone.
+    /// Holds the one zone.
     pub zone: Zone,
-    /// The memory and the counters of compaction.
+    /// Holds the state and the counters of compaction.
     pub compaction: compaction::Memory,
-    /// The rules for large blocks.
+    /// Holds the rules for large blocks.
     pub contig: Contig,
-    /// Direct compactions, and how many of them gave the block.
+    /// Counts direct compactions, and those that gave the block.
     pub stalls: [u64; 2],
     /// Inodes and directory entries.
     pub(super) inodes: Inodes,

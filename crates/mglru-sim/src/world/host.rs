@@ -3,8 +3,8 @@
 use mglru::Shadow;
 use mglru::folio::Folios;
 use mglru::host::{
-    Demotion, Eviction, Harvest, Host, MemcgView, Neighbour, OrderView, PmdView, RmapHarvest,
-    SlabWork, TraceEvent, Va, Window, ZoneView,
+    Demotion, Eviction, Harvest, Host, ListEvent, ListId, MemcgView, Neighbour, OrderView, PmdView,
+    RmapHarvest, SlabWork, TraceEvent, Va, Window, ZoneView,
 };
 use mglru::types::{FolioId, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
@@ -86,7 +86,24 @@ impl Host for World {
     }
 
     fn free(&mut self, folios: &mut Folios, folio: FolioId, shadow: Shadow) {
+        if let Some(custom) = &mut self.custom {
+            custom.evicted(folios[folio].owner);
+        }
         self.release(folios, folio, shadow);
+    }
+
+    fn victims(
+        &mut self,
+        list: ListId,
+        pages: u64,
+        events: &mut Vec<ListEvent>,
+        _folios: &Folios,
+        out: &mut Vec<FolioId>,
+    ) {
+        if let Some(custom) = &mut self.custom {
+            custom.hear(events);
+            custom.victims(list, pages, out);
+        }
     }
 
     fn demotion_target(&mut self, node: NodeId) -> Option<NodeId> {

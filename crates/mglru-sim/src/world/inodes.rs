@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// Pages of slab that can be freed: inodes.
+    /// Counts pages of slab that can be freed: inodes.
     pub fn nr_inodes(&self) -> u64 {
         self.frames.as_ref().map_or(0, |frames| frames.inodes.len())
     }

@@ -11,8 +11,8 @@ use crate::physical::MigrateType;
 use crate::spec::{FileSystem, MachineSpec, PAGE_SIZE};
 use crate::zones::Mark;
 
-/// What ext4 keeps of each block that was written through the page cache, as long as that is
-/// cached: 39 to a page.
+/// Counts the memory that ext4 keeps of each block that was written through the page cache, as long
+/// as that is cached: 39 to a page.
 const BUFFER_BYTES: u64 = 105;
 /// A node of 64 slots.
 pub(super) const NODE_BYTES: u64 = 576;

@@ -11,14 +11,14 @@ use crate::swap::Slot;
 use crate::task::FreshPage;
 use crate::zones::{Mark, NORMAL};
 
-/// Pages that a group holds, by kind.
+/// Counts pages that a group holds, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Private anonymous memory.
+    /// Counts private anonymous memory.
     pub anon: u64,
-    /// Shared memory.
+    /// Counts shared memory.
     pub shmem: u64,
-    /// Page cache of files.
+    /// Counts page cache of files.
     pub file: u64,
 }
 
@@ -94,8 +94,8 @@ impl World {
         self.events.pgfree += folio.pages();
     }
 
-    /// Moves a folio to free memory of another node. Who maps it does not matter: entries name
-    /// folios. The zone it is in now; `None`: somebody holds it, or nothing is free.
+    /// Moves a folio to free memory of another node. Which tasks map it does not matter: entries
+    /// name folios. The zone it is in now; `None`: somebody holds it, or nothing is free.
     pub(super) fn move_folio(&mut self, folio: &Folio, to: NodeId) -> Option<Zone> {
         if folio.flags.has(Bit::PINNED) {
             return None;
@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    /// Pages the zram pool has.
+    /// Counts the pages of the zram pool.
     pub fn pool_pages(&self) -> u64 {
         self.pool.len()
     }

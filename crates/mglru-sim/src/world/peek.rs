@@ -23,7 +23,7 @@ impl World {
         }
     }
 
-    /// The word it will look at next, if the first one says that it will.
+    /// Loads the word that the operation needs next, if the first one says that it will.
     #[inline]
     pub fn peek_further(&self, op: Op) -> u64 {
         let Op::Touch { region, page, .. } = op else { return 0 };

@@ -61,8 +61,8 @@ fn what_does_not_fit_is_swapped_and_comes_back() {
     }
 }
 
-/// Who swaps out waits for a free request of the device: a booted 6.12.117 scans 3.2 (classic) and
-/// 2.8 pages for each that it frees.
+/// A reclaimer that swaps out waits for a free request of the device: a booted 6.12.117 scans 3.2
+/// (classic) and 2.8 pages for each that it frees.
 #[test]
 fn reclaim_waits_for_a_swap_device_and_does_not_scan_what_is_being_written() {
     for (variant, at_most) in [("classic", 35), ("k6.12", 35), ("k7.1", 35), ("k7.2", 35)] {

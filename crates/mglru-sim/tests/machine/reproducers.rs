@@ -85,7 +85,7 @@ fn a_dirty_limit_that_sees_what_is_true_now_slows_the_writer_instead() {
 #[test]
 fn a_dirty_limit_of_linux_comes_too_late_for_a_group_that_fills_at_once() {
     for (variant, killed) in [("classic", 0), ("before", 1), ("after", 0)] {
-        let outcome = dd(variant, "");
+        let outcome = dd(variant, "summed = true");
         assert_eq!(outcome.counter("oom_kill"), Some(killed), "{variant}");
     }
 }

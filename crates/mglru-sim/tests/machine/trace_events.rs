@@ -181,7 +181,7 @@ fn throttles_writers_and_kills_are_traced() {
     assert!(written > 256 * 100, "{written}");
 }
 
-/// A group whose reclaim meets nothing but dirty pages throttles those who reclaim.
+/// A group whose reclaim meets nothing but dirty pages throttles the tasks that reclaim.
 #[test]
 fn a_throttled_reclaimer_says_how_long_it_slept() {
     let mut script = Script::default();
@@ -214,7 +214,7 @@ fn a_sink_that_cannot_go_on_ends_the_run() {
 }
 
 #[test]
-fn requests_tell_of_each_call_that_they_make() {
+fn requests_report_each_call_that_they_make() {
     let mut script = Script::default();
     let group = script.group("/touch", None);
     let anon = script.anon(0, 2048);

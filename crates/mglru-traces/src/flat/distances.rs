@@ -1,7 +1,8 @@
 //! Miss counts of LRU at every size in one pass (Mattson's stack distances), exact, or of a sample
-//! of the pages (SHARDS), whose slices tell how far the sample may be off.
+//! of the pages (SHARDS), whose slices show how far the sample may be off.
 
-/// Slices of the pages, each sampled at the same rate: their spread is the sample's error.
+/// Counts the slices of the pages, each sampled at the same rate: their spread is the sample's
+/// error.
 pub const SLICES: usize = 8;
 
 /// Positions of the tree at first.
@@ -108,7 +109,7 @@ impl Distances {
     }
 }
 
-/// Distances of some pages that stand for all, in slices that share no page.
+/// Holds distances of some pages that stand for all, in slices that share no page.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     /// One page in so many is in a slice.
@@ -117,12 +118,12 @@ pub struct Sampled {
     requests: u64,
 }
 
-/// A miss ratio that was estimated, with its 95 % interval.
+/// Holds an estimated miss ratio, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The estimate.
+    /// Holds the estimate.
     pub ratio: f64,
-    /// Its interval.
+    /// Holds its interval.
     pub band: [f64; 2],
 }
 

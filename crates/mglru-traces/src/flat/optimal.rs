@@ -14,12 +14,12 @@ use mglru_workload::trace::Dense;
 /// The page is not asked for again.
 const NEVER: u32 = u32::MAX;
 
-/// Whether a missing page may stay out of the cache.
+/// Says whether a missing page may stay out of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bypass {
-    /// It must be inserted (`min`).
+    /// Inserts every missing page (`min`).
     Forbidden,
-    /// It may be refused (`min-bypass`).
+    /// Allows the cache to refuse a missing page (`min-bypass`).
     Allowed,
 }
 
@@ -39,7 +39,7 @@ impl NextUses {
     }
 }
 
-/// Misses of an optimal cache of `capacity` pages, at least one.
+/// Counts misses of an optimal cache of `capacity` pages, at least one.
 pub fn min_misses(trace: &Dense, uses: &NextUses, capacity: u64, bypass: Bypass) -> u64 {
     assert!(capacity > 0, "a cache has at least one page");
     let mut cache = Optimal {

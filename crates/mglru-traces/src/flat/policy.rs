@@ -9,28 +9,28 @@ use super::{Arc, Cache, Clock, Fifo, Lru, Random, S3Fifo, Sieve};
 /// Names a flat replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Least recently used.
+    /// Replaces the least recently used page.
     Lru,
-    /// First in, first out.
+    /// Replaces the page that came first.
     Fifo,
-    /// One reference bit.
+    /// Replaces by one reference bit.
     Clock,
-    /// SIEVE.
+    /// Runs SIEVE.
     Sieve,
-    /// S3-FIFO of the SOSP 23 paper.
+    /// Runs S3-FIFO of the SOSP 23 paper.
     S3Fifo,
-    /// ARC with a fixed-point target.
+    /// Runs ARC with a fixed-point target.
     Arc,
-    /// Belady's optimum: missing pages must be inserted.
+    /// Runs Belady's optimum: missing pages must be inserted.
     Min,
-    /// The optimum that may refuse a missing page.
+    /// Runs the optimum that may refuse a missing page.
     MinBypass,
-    /// Random replacement.
+    /// Replaces a random page.
     Random,
 }
 
 impl Policy {
-    /// All policies, in the order they are listed to users.
+    /// Lists all policies, in the order in which users see them.
     pub const ALL: [Policy; 9] = [
         Policy::Lru,
         Policy::Fifo,
@@ -113,7 +113,7 @@ impl FromStr for Policy {
     }
 }
 
-/// No policy has this name.
+/// Reports that no policy has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy \"{name}\" (known: {known})")]
 pub struct UnknownPolicy {

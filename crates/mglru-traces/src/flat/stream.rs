@@ -13,22 +13,22 @@ const BLOCK_REQUESTS: usize = 1 << 16;
 /// Describes one cache to be simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Policy.
+    /// Names the policy.
     pub policy: Policy,
-    /// Pages in the cache, at least one.
+    /// Counts pages in the cache, at least one.
     pub capacity: u64,
-    /// Seed of [`Policy::Random`].
+    /// Seeds [`Policy::Random`].
     pub seed: u64,
 }
 
-/// Counts of a replay; misses stand in the order of the runs.
+/// Holds the counts of a replay; misses stand in the order of the runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Requests of the trace.
+    /// Counts requests of the trace.
     pub requests: u64,
-    /// Distinct pages.
+    /// Counts distinct pages.
     pub unique: u32,
-    /// Misses of each run.
+    /// Counts misses of each run.
     pub misses: Vec<u64>,
 }
 

@@ -11,9 +11,9 @@ const DECIMALS_MAX: usize = 6;
 /// Gives the size of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capacity {
-    /// Pages, at least one.
+    /// Counts pages, at least one.
     Pages(u64),
-    /// A share of the distinct pages, in millionths of a percent.
+    /// Holds a share of the distinct pages, in millionths of a percent.
     Share(u64),
 }
 

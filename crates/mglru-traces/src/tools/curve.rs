@@ -18,42 +18,42 @@ const FEW: f64 = 0.01;
 /// Holds the answer of `mglru trace mrc`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Name of the trace.
+    /// Names the trace.
     pub trace: String,
-    /// Requests.
+    /// Counts requests.
     pub requests: u64,
-    /// Distinct pages; estimated where pages were sampled.
+    /// Counts distinct pages; estimated where pages were sampled.
     pub unique: u64,
-    /// One page in so many was in each of eight samples; absent where all were counted.
+    /// Says that one page in so many was in each of eight samples; absent where all were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<u64>,
-    /// LRU at sizes from a thousandth of the pages to all, and those asked for, ascending.
+    /// Holds LRU at sizes from a thousandth of the pages to all, and those asked for, ascending.
     pub lru: Vec<Point>,
-    /// Sizes that were asked for, pages.
+    /// Lists sizes that were asked for, pages.
     #[serde(skip)]
     pub asked: Vec<u64>,
-    /// Other policies at chosen sizes.
+    /// Holds other policies at chosen sizes.
     pub others: Vec<ReplayResult>,
 }
 
 /// Holds the miss ratio of LRU at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Size of the cache in pages.
+    /// Holds the size of the cache, pages.
     pub size_pages: u64,
-    /// Misses over all requests.
+    /// Holds misses over all requests.
     pub miss_ratio: f64,
-    /// 95 % interval of a sample.
+    /// Holds the 95 % interval of a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub band: Option<[f64; 2]>,
 }
 
-/// Two sizes that say what a limit costs.
+/// Holds two sizes that say what a limit costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Knee {
-    /// The least size at which misses beyond first uses stay under 1 % of the requests.
+    /// Holds the least size at which misses beyond first uses stay under 1 % of the requests.
     pub enough: u64,
-    /// The greatest size at which there are twice the misses of `enough`; 0: there is none.
+    /// Holds the greatest size at which there are twice the misses of `enough`; 0: there is none.
     pub doubled: u64,
 }
 
@@ -74,7 +74,7 @@ pub fn curve(request: &ReplayRequest, sample: Option<u64>) -> Result<Curve, Trac
     Ok(counting.curve(trace_name(request.file.path()), reader.unique(), &request.sizes))
 }
 
-/// A curve in the making, fed with requests for pages that are numbered densely.
+/// Builds a curve from requests for pages that are numbered densely.
 pub struct Counting {
     counted: Counted,
     sample: Option<u64>,

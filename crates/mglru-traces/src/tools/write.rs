@@ -18,18 +18,18 @@ const PAGE_SHIFT: u8 = 12;
 /// Most requests that become one event.
 const RUN_MAX: u64 = 254;
 
-/// What was written.
+/// Describes what was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Made {
-    /// The file.
+    /// Names the file.
     pub file: PathBuf,
-    /// Events in it; lines of text.
+    /// Counts events in it; lines of text.
     pub events: u64,
-    /// Its bytes.
+    /// Counts its bytes.
     pub bytes: u64,
 }
 
-/// Where a trace is written to.
+/// Says where a trace is written to.
 pub struct Output<'a> {
     path: &'a Path,
     file: NamedTempFile,
@@ -230,7 +230,14 @@ pub fn anonymize(from: &Path, key: [u8; 32], out: Output) -> Result<Made, Error>
 /// # Errors
 /// The recording cannot be read, or the file not be written.
 pub fn import(from: &Path, source: &Source, out: Output) -> Result<Made, Error> {
-    let mut importer = Importer::open(from, source)?;
+    import_from(Importer::open(from, source)?, out)
+}
+
+/// Writes what an importer reads as a compact trace.
+///
+/// # Errors
+/// The recording cannot be read, or the file not be written.
+pub fn import_from(mut importer: Importer, out: Output) -> Result<Made, Error> {
     out.compact(importer.head(), |sink| {
         let mut found = Vec::new();
         while importer.read(&mut found)? {

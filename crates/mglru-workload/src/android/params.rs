@@ -8,58 +8,60 @@ use crate::error::{WorkloadError, in_range};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AndroidParams {
-    /// Apps, started in turn.
+    /// Counts the apps, which are started in turn.
     pub apps: u32,
-    /// Times all are started.
+    /// Sets how many times all are started.
     pub rounds: u32,
-    /// Apps in the background that are not killed.
+    /// Counts the apps in the background that are not killed.
     pub keep: u32,
-    /// Median of an app's code and resources, pages.
+    /// Sets the median of an app's code and resources, pages.
     pub file_pages: u32,
-    /// Median of an app's memory, pages.
+    /// Sets the median of an app's memory, pages.
     pub memory_pages: u32,
-    /// Pages of the libraries that all apps share.
+    /// Counts the pages of the libraries that all apps share.
     pub library_pages: u32,
-    /// Median processor time of a launch, ns.
+    /// Sets the median processor time of a launch, ns.
     pub launch_ns: u64,
-    /// Time an app is used after its launch, ns.
+    /// Sets how long an app is used after its launch, ns.
     pub foreground_ns: u64,
-    /// Time between leaving an app and starting the next, ns.
+    /// Sets the time between leaving an app and starting the next, ns.
     pub gap_ns: u64,
-    /// Swipes of a video app while it is used; every third app is one.
+    /// Counts the swipes of a video app while it is used; every third app is one.
     pub swipes: u32,
-    /// Pages in memory of a clip.
+    /// Counts the pages in memory of a clip.
     pub clip_pages: u32,
-    /// Pages in the cache file of a clip.
+    /// Counts the pages in the cache file of a clip.
     pub clip_file_pages: u32,
-    /// Pages that an app loads and writes to files while it is used: its cache, its data.
+    /// Counts the pages that an app loads and writes to files while it is used: its cache, its
+    /// data.
     pub loaded_pages: u32,
-    /// Pages of files that it shows while it is used, none of them twice: pictures, media.
+    /// Counts the pages of files that it shows while it is used, none of them twice: pictures,
+    /// media.
     pub shown_pages: u32,
-    /// Share of its memory that each app in the background goes over while another is used, in
-    /// thousandths: jobs, services, the collection of garbage.
+    /// Sets the share of its memory that each app in the background goes over while another is
+    /// used, in thousandths: jobs, services, the collection of garbage.
     pub awake_per_mille: u32,
-    /// Pages of memory that navigation uses all the time.
+    /// Counts the pages of memory that navigation uses all the time.
     pub navigation_pages: u32,
-    /// Pages of memory that the voice assistant uses all the time.
+    /// Counts the pages of memory that the voice assistant uses all the time.
     pub voice_pages: u32,
-    /// Pages of map tiles, and of music.
+    /// Counts the pages of map tiles, and of music.
     pub tile_pages: u32,
-    /// Music is played.
+    /// Says whether music is played.
     pub music: bool,
-    /// Period of background work, ns: a second of the phone.
+    /// Sets the period of background work, ns: a second of the phone.
     pub second_ns: u64,
-    /// Pages that are never given back: firmware, graphics, kernel.
+    /// Counts the pages that are never given back: firmware, graphics, kernel.
     pub fixed_pages: u32,
-    /// Threads of the camera, opened after each round; 0: no camera.
+    /// Counts the threads of the camera, opened after each round; 0: no camera.
     pub camera_threads: u32,
-    /// Buffers of the camera that cannot be reclaimed, pages.
+    /// Sets the size of the camera's buffers, which cannot be reclaimed, pages.
     pub camera_buffer_pages: u32,
-    /// Memory of the camera besides, pages; a photo takes as much again.
+    /// Sets the memory of the camera besides, pages; a photo takes as much again.
     pub camera_pages: u32,
-    /// Code and resources of the camera, pages.
+    /// Sets the size of the camera's code and resources, pages.
     pub camera_file_pages: u32,
-    /// Pages of a photo.
+    /// Counts the pages of a photo.
     pub photo_pages: u32,
 }
 
@@ -131,6 +133,8 @@ impl AndroidParams {
         (u64::from(self.apps) * u64::from(self.rounds) * u64::from(pages)).max(1)
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {

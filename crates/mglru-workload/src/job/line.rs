@@ -4,11 +4,11 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {key}: {reason}")]
 pub struct JobError {
-    /// Line number, from 1 (0: the job as a whole).
+    /// Numbers the line, from 1 (0: the job as a whole).
     pub line: usize,
-    /// The offending verb, key or word.
+    /// Holds the offending verb, key or word.
     pub key: String,
-    /// The fault that it has.
+    /// Says what is wrong with it.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
 //! The statements of the job language: what `mglru help keys job-language` lists.
 
-/// Name of each statement, what it takes, and what it says. `[…]` may be left out.
+/// Lists each statement's name, what it takes, and what it says. `[…]` may be left out.
 pub const STATEMENTS: &[(&str, &str, &str)] = &[
     (
         "seed",

@@ -7,18 +7,18 @@ use crate::sampler::{Sampler, is_write};
 /// Tells how a stream chooses pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Uniformly.
+    /// Chooses uniformly.
     Uniform,
-    /// In order, cyclically.
+    /// Chooses in order, cyclically.
     Sequential {
-        /// Offset of the first page drawn.
+        /// Holds the offset of the first page drawn.
         start: u32,
     },
-    /// By popularity rank.
+    /// Chooses by popularity rank.
     Zipf {
-        /// Exponent in millionths.
+        /// Holds the exponent in millionths.
         theta_micro: u64,
-        /// Number of the permutation of ranks over pages; 0: none.
+        /// Numbers the permutation of ranks over pages; 0: none.
         scatter: u64,
     },
 }
@@ -26,28 +26,28 @@ pub enum Pattern {
 /// Describes a stream as the job's text gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSpec {
-    /// The task that draws from it.
+    /// Numbers the task that draws from it.
     pub task: u32,
-    /// Region it draws from.
+    /// Numbers the region that it draws from.
     pub region: usize,
-    /// How it chooses pages.
+    /// Says how it chooses pages.
     pub pattern: Pattern,
-    /// Number of pages it chooses among.
+    /// Counts the pages that it chooses among.
     pub pages: u32,
-    /// First of them.
+    /// Holds the first of them.
     pub base: u32,
-    /// Writes per thousand accesses; from 1000 on all are.
+    /// Counts writes per thousand accesses; from 1000 on all are.
     pub write_per_mille: u64,
 }
 
 /// Describes one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    /// Region of the job.
+    /// Numbers the region of the job.
     pub region: usize,
-    /// Page in the region.
+    /// Holds the page in the region.
     pub page: u32,
-    /// A write.
+    /// Says that the access is a write.
     pub write: bool,
 }
 

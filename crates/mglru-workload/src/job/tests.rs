@@ -63,7 +63,7 @@ fn a_region_is_as_long_as_its_streams_reach() {
 }
 
 #[test]
-fn hash_tells_strings_apart() {
+fn hash_distinguishes_strings() {
     let hash = |text: &str| {
         let mut workload = JobWorkload::new(Job::parse(text).unwrap());
         while workload.next(0) != Op::Done {}

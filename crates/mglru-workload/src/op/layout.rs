@@ -12,20 +12,20 @@ pub type GroupId = u32;
 /// Lists everything that a workload's operations refer to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
-    /// Groups besides the root; a group's limits come from the plan, by name.
+    /// Lists groups besides the root; a group's limits come from the plan, by name.
     pub groups: Vec<GroupSpec>,
-    /// Files that exist (or will be created) and where they lie.
+    /// Lists files that exist (or will be created) and where they lie.
     pub files: Vec<FileSpec>,
-    /// The file among them that stands for the file system's own blocks (inode tables, directories,
-    /// maps of blocks): the journal holds its pages back.
+    /// Names the file among them that stands for the file system's own blocks (inode tables,
+    /// directories, maps of blocks): the journal holds its pages back.
     pub blocks: Option<FileId>,
-    /// Mapped memory.
+    /// Lists mapped memory.
     pub regions: Vec<RegionSpec>,
-    /// Tasks, in order of [`TaskId`].
+    /// Lists tasks, in order of [`TaskId`].
     pub tasks: Vec<TaskSpec>,
-    /// Names of operation classes (`read`, `update`, …).
+    /// Names operation classes (`read`, `update`, …).
     pub classes: Vec<String>,
-    /// Names of phases.
+    /// Names the phases.
     pub phases: Vec<String>,
     /// Numbers the sequence that each phase belongs to: one ends where the next of its sequence
     /// begins. Empty: all phases are one sequence.
@@ -51,33 +51,33 @@ impl Layout {
 /// Describes a memory cgroup the workload runs in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
-    /// Path below the root, such as `/mongo`.
+    /// Holds the path below the root, such as `/mongo`.
     pub name: String,
-    /// Parent group; `None` is the root.
+    /// Names the parent group; `None` is the root.
     pub parent: Option<GroupId>,
 }
 
 /// Describes a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSpec {
-    /// Name, for reports.
+    /// Holds the name, for reports.
     pub name: String,
-    /// Size in bytes at the start (present on the device, not cached).
+    /// Holds the size in bytes at the start (present on the device, not cached).
     pub bytes: u64,
 }
 
 /// Names the memory that a region maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegionKind {
-    /// Private anonymous memory.
+    /// Maps private anonymous memory.
     Anon,
-    /// Shared memory (tmpfs): swap-backed, shared by all that map it.
+    /// Maps shared memory (tmpfs): swap-backed, shared by all that map it.
     Shmem,
-    /// Shared mapping of a file, from a page offset.
+    /// Maps a file, shared, from a page offset.
     File {
-        /// Which file.
+        /// Names the file.
         file: FileId,
-        /// First page of the file that is mapped.
+        /// Numbers the first page of the file that is mapped.
         first_page: u64,
     },
 }
@@ -85,25 +85,25 @@ pub enum RegionKind {
 /// Names the access advice of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Advice {
-    /// No advice.
+    /// Gives no advice.
     #[default]
     Normal,
-    /// `MADV_RANDOM`: no readahead, no recency.
+    /// Gives `MADV_RANDOM`: no readahead, no recency.
     Random,
-    /// `MADV_SEQUENTIAL`: read ahead, no recency.
+    /// Gives `MADV_SEQUENTIAL`: read ahead, no recency.
     Sequential,
 }
 
 /// Names the content of an anonymous page, as far as swap is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// All zero.
+    /// Holds only zeros.
     Zero,
     /// Compresses as the swap device's ratio says.
     Compressible,
-    /// `per_mille` of the pages (chosen by a hash of the page number) do not compress.
+    /// Holds pages of which `per_mille` (chosen by a hash of the page number) do not compress.
     Mixed {
-        /// Incompressible pages per thousand.
+        /// Counts incompressible pages per thousand.
         per_mille: u16,
     },
 }
@@ -111,24 +111,24 @@ pub enum Content {
 /// Describes a mapped region of one address space (tasks of the same `mm` share it).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionSpec {
-    /// Address space it belongs to.
+    /// Numbers the address space it belongs to.
     pub mm: u32,
-    /// The memory that is mapped.
+    /// Names the kind of memory that is mapped.
     pub kind: RegionKind,
-    /// Length.
+    /// Counts its pages.
     pub pages: u32,
-    /// Access advice.
+    /// Names the access advice.
     pub advice: Advice,
-    /// Content of its pages.
+    /// Describes the content of its pages.
     pub content: Content,
-    /// Pages cannot be reclaimed.
+    /// Says that its pages cannot be reclaimed.
     pub locked: bool,
-    /// Mapped executable.
+    /// Says that it is mapped executable.
     pub exec: bool,
-    /// Mapped from the start; otherwise by [`Op::Map`](super::Op::Map).
+    /// Says that it is mapped from the start; otherwise by [`Op::Map`](super::Op::Map).
     pub mapped: bool,
-    /// Tasks of other address spaces use it too, as they do a file of tmpfs: it stays when the one
-    /// it belongs to ends or is killed.
+    /// Says that tasks of other address spaces use it too, as they do a file of tmpfs: it stays
+    /// when the one it belongs to ends or is killed.
     pub shared: bool,
 }
 
@@ -152,12 +152,12 @@ impl RegionSpec {
 /// Describes a task: a thread of an address space, in a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSpec {
-    /// Address space.
+    /// Numbers the address space.
     pub mm: u32,
-    /// Group; `None` is the root.
+    /// Names its group; `None` is the root.
     pub group: Option<GroupId>,
-    /// Node the task runs on; `None`: any.
+    /// Numbers the node that the task runs on; `None`: any.
     pub node: Option<u32>,
-    /// The run is over when all counted tasks are done (background tasks are not counted).
+    /// Takes the task out of the count: the run is over when all counted tasks are done.
     pub background: bool,
 }

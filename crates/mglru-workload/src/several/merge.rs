@@ -6,7 +6,7 @@ use crate::op::{
     RegionSpec, TaskSpec,
 };
 
-/// What a part's own numbers become.
+/// Maps a part's numbers to those of the whole.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
     files: FileId,

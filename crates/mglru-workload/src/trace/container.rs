@@ -10,11 +10,11 @@ pub(super) const HEAD_BYTES: usize = 512;
 /// Something that is not a bare trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Container {
-    /// A compressed stream that is read.
+    /// Holds a compressed stream that is read.
     Packed(Codec),
-    /// A frame for others to read, which may begin a stream of zstd or lz4.
+    /// Holds a frame for other programs, which may begin a stream of zstd or lz4.
     Skippable,
-    /// A file of another kind, by its name.
+    /// Names the kind of a file that is no trace.
     Foreign(&'static str),
 }
 

@@ -12,6 +12,10 @@ use super::cursor::Cursor;
 use super::line_ends::is_silent;
 use super::record::{PAGE_SHIFT, RUN_MAX, Run, SECTOR_SHIFT, View};
 
+/// The header that is expected.
+const HEADER: &str = "a header with exactly one column page, block, lbn or address (what another \
+                      program recorded: mglru trace import)";
+
 /// Header of `lcs-csv`.
 pub(super) const LCS_HEADER: &str = "version,time,op,size,lbn";
 
@@ -61,7 +65,7 @@ impl Columns {
             found.extend(place(name)?.map(|at| (at, key)));
         }
         let [(key_at, key)] = found[..] else {
-            return Err("a header with exactly one column page, block, lbn or address".into());
+            return Err(HEADER.into());
         };
         let (op_at, size_at) = (place("op")?, place("size")?);
         Ok(Columns { key, key_at, op_at, size_at, nr: names.len() })

@@ -177,13 +177,13 @@ impl DenseReader {
 /// Counts of a whole trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Requests.
+    /// Counts requests.
     pub requests: u64,
-    /// Requests that write.
+    /// Counts requests that write.
     pub writes: u64,
-    /// Distinct pages.
+    /// Counts distinct pages.
     pub unique: u32,
-    /// Highest page number.
+    /// Holds the highest page number.
     pub highest: u64,
 }
 
@@ -215,9 +215,9 @@ impl Summary {
 /// Holds a whole trace in memory, for algorithms that need the future.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dense {
-    /// Dense page number of each request.
+    /// Holds the dense page number of each request.
     pub ids: Vec<u32>,
-    /// Distinct pages; all of `ids` are below.
+    /// Counts distinct pages; all of `ids` are below.
     pub unique: u32,
 }
 

@@ -10,7 +10,7 @@ use super::line_ends::first_line;
 /// Tells why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file cannot be opened.
+    /// Says that the file cannot be opened.
     #[error("{}: {source}", path.display())]
     Open {
         /// The trace.
@@ -18,7 +18,7 @@ pub enum TraceError {
         /// The system's own error.
         source: io::Error,
     },
-    /// The file cannot be read, or its compressed stream is damaged.
+    /// Says that the file cannot be read, or its compressed stream is damaged.
     #[error("{}: byte {offset} of the trace: {what}: {source}", path.display())]
     Read {
         /// The trace.
@@ -30,13 +30,13 @@ pub enum TraceError {
         /// The error of the system or of the decompressor.
         source: io::Error,
     },
-    /// The file is a device that has no end.
+    /// Says that the file is a device that has no end.
     #[error("{}: a device, not a file or a pipe", path.display())]
     Device {
         /// The device.
         path: PathBuf,
     },
-    /// The content of a pipe cannot be kept for a second reading.
+    /// Says that the content of a pipe cannot be kept for a second reading.
     #[error("{}: cannot keep what this pipe holds in {}: {source}", path.display(),
         folder.display())]
     Keep {
@@ -47,7 +47,7 @@ pub enum TraceError {
         /// The system's own error.
         source: io::Error,
     },
-    /// The file is of another kind, and not a trace.
+    /// Says that the file is of another kind, and not a trace.
     #[error("{}: {what}, which is not read: unpack or convert it first", path.display())]
     Foreign {
         /// The trace.
@@ -55,7 +55,7 @@ pub enum TraceError {
         /// Its kind.
         what: String,
     },
-    /// Text stands where binary records should be.
+    /// Says that text stands where binary records should be.
     #[error("{}: text, where {format} has binary records", path.display())]
     NotBinary {
         /// The trace.
@@ -63,7 +63,7 @@ pub enum TraceError {
         /// The format.
         format: Format,
     },
-    /// The name says that the file is compressed, and nothing that is read was found in it.
+    /// Says that the name promises a compressed file, and nothing that is read was found in it.
     #[error("{}: named .{suffix}, but no compressed stream that is read ({known})",
         path.display())]
     NotPacked {
@@ -74,7 +74,7 @@ pub enum TraceError {
         /// Names of the kinds of compression that are read.
         known: String,
     },
-    /// A compressed stream stops before its end mark.
+    /// Says that a compressed stream stops before its end mark.
     #[error("{}: byte {offset} of the trace: truncated: the {stream} stream ends early",
         path.display())]
     Truncated {
@@ -85,7 +85,7 @@ pub enum TraceError {
         /// Kind of compression.
         stream: &'static str,
     },
-    /// A line does not have the form its format asks for.
+    /// Says that a line does not have the form its format asks for.
     #[error("{}: line {line}: expected {expected}, found \"{found}\"", path.display())]
     Line {
         /// The trace.
@@ -97,7 +97,7 @@ pub enum TraceError {
         /// Beginning of the line, escaped.
         found: String,
     },
-    /// A binary trace ends inside a record.
+    /// Says that a binary trace ends inside a record.
     #[error(
         "{}: byte {offset} of the trace: truncated: {have} bytes left over, a record has {need}",
         path.display()
@@ -112,7 +112,7 @@ pub enum TraceError {
         /// Bytes a record has.
         need: usize,
     },
-    /// A compact trace is not as it was written.
+    /// Says that a compact trace is not as it was written.
     #[error("{}: byte {offset} of the trace: {what}", path.display())]
     Damaged {
         /// The trace.
@@ -122,7 +122,7 @@ pub enum TraceError {
         /// The fault.
         what: String,
     },
-    /// The trace does not have the form of the format that its name or content suggested.
+    /// Says that the trace does not have the form of the format that its name or content suggested.
     #[error("{error}; read as {guess}")]
     Guessed {
         /// The fault that it has in that format.
@@ -130,7 +130,7 @@ pub enum TraceError {
         /// The format, how it was guessed and which others there are.
         guess: Guess,
     },
-    /// Neither name nor content gives the format.
+    /// Says that neither name nor content gives the format.
     #[error("{}: cannot tell the format from the name or the content; name it ({known})",
         path.display())]
     UnknownFormat {
@@ -139,13 +139,13 @@ pub enum TraceError {
         /// Names of the formats.
         known: String,
     },
-    /// The trace holds no request at all.
+    /// Says that the trace holds no request at all.
     #[error("{}: the trace holds no requests", path.display())]
     Empty {
         /// The trace.
         path: PathBuf,
     },
-    /// The trace exceeds what 32-bit page or request numbers can hold.
+    /// Says that the trace exceeds what 32-bit page or request numbers can hold.
     #[error("{}: too large: more than {limit} {what}", path.display())]
     TooLarge {
         /// The trace.
@@ -155,7 +155,7 @@ pub enum TraceError {
         /// How many are possible.
         limit: u64,
     },
-    /// The trace is not what it was when it was opened.
+    /// Says that the trace is not what it was when it was opened.
     #[error("{}: changed while it was replayed: request {at} of {expected}", path.display())]
     Changed {
         /// The trace.
@@ -171,7 +171,7 @@ pub enum TraceError {
 const SHOWN: usize = 60;
 
 impl TraceError {
-    /// True if the format may be wrong, so that a message should say how to choose another.
+    /// Says whether the format may be wrong, so that a message should say how to choose another.
     pub fn doubts_format(&self) -> bool {
         matches!(self, TraceError::Guessed { .. } | TraceError::UnknownFormat { .. })
     }

@@ -5,22 +5,22 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Operation {
-    /// A file, device or object is read.
+    /// Reads a file, device or object.
     #[default]
     Read = 0,
-    /// A file, device or object is written.
+    /// Writes a file, device or object.
     Write = 1,
-    /// Memory is read by an instruction.
+    /// Reads memory by an instruction.
     Load = 2,
-    /// Memory is written by an instruction.
+    /// Writes memory by an instruction.
     Store = 3,
-    /// Content is dropped: trim, delete, hole.
+    /// Drops content: trim, delete, hole.
     Discard = 16,
-    /// Pages are mapped.
+    /// Maps pages.
     Map = 17,
-    /// Pages are unmapped.
+    /// Unmaps pages.
     Unmap = 18,
-    /// A process forks; the page is the child's process number.
+    /// Forks a process; the page is the child's process number.
     Fork = 19,
 }
 
@@ -42,12 +42,12 @@ impl Operation {
         Operation::ALL.into_iter().find(|&operation| operation as u8 == number)
     }
 
-    /// True for what a replay asks its cache for.
+    /// Says whether a replay asks its cache for it.
     pub fn is_access(self) -> bool {
         (self as u8) < Operation::Discard as u8
     }
 
-    /// True for what makes a page dirty.
+    /// Says whether it makes a page dirty.
     pub fn is_write(self) -> bool {
         matches!(self, Operation::Write | Operation::Store)
     }
@@ -86,10 +86,10 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum TimeUnit {
-    /// No times are known.
+    /// Knows no times.
     #[default]
     None = 0,
-    /// Nanoseconds.
+    /// Counts nanoseconds.
     Nanosecond = 1,
     /// Instructions of the traced program.
     Instruction = 2,
@@ -115,10 +115,10 @@ impl TimeUnit {
 /// Describes all events of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Head {
-    /// Log2 of the bytes of a page: 12, or 0 for keys, which have no size.
+    /// Holds log2 of the bytes of a page: 12, or 0 for keys, which have no size.
     pub page_shift: u8,
-    /// Unit of the times.
+    /// Names the unit of the times.
     pub time: TimeUnit,
-    /// Events may be of other spaces than space 0.
+    /// Says that events may be of other spaces than space 0.
     pub spaces: bool,
 }

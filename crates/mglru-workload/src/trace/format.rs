@@ -27,23 +27,23 @@ use super::line_ends::{is_silent, lines};
 /// Names a trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Block numbers as in the LIRS authors' traces.
+    /// Holds block numbers as in the LIRS authors' traces.
     Lirs,
-    /// Block ranges as in the ARC authors' traces.
+    /// Holds block ranges as in the ARC authors' traces.
     ArcLis,
-    /// Raw little-endian 32-bit numbers.
+    /// Holds raw little-endian 32-bit numbers.
     U32le,
-    /// CloudPhysics I/O as libCacheSim ships it.
+    /// Holds CloudPhysics I/O as libCacheSim ships it.
     LcsCsv,
     /// Loads and stores by address.
     UcsdAddress,
-    /// One number a line.
+    /// Holds one number a line.
     Plain,
-    /// Comma-separated values with a header.
+    /// Holds comma-separated values with a header.
     Csv,
-    /// libCacheSim's binary format.
+    /// Holds libCacheSim's binary format.
     OracleGeneral,
-    /// The project's own format, recognised by its first bytes.
+    /// Holds this project's format, recognised by its first bytes.
     Compact,
 }
 
@@ -151,7 +151,7 @@ impl FromStr for Format {
     }
 }
 
-/// No trace format has this name.
+/// Reports that no trace format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown trace format \"{0}\" (known: {known})", known = Format::known())]
 pub struct UnknownFormatName(pub String);

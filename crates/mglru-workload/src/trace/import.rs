@@ -12,6 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::io::Read;
 use std::path::Path;
 
 pub use columns::{BadColumns, Columns, Delimiter, TimeScale};
@@ -56,7 +57,19 @@ impl Importer {
     /// # Errors
     /// The file cannot be opened or decompressed, or is empty.
     pub fn open(path: &Path, source: &Source) -> Result<Self, TraceError> {
-        let mut input = Input::new(path, Box::new(source::open(path)?))?;
+        Self::from_reader(path, Box::new(source::open(path)?), source)
+    }
+
+    /// Reads a recording while it is made; the path names it in errors.
+    ///
+    /// # Errors
+    /// It cannot be read or decompressed, or is empty.
+    pub fn from_reader(
+        path: &Path,
+        reader: Box<dyn Read + Send>,
+        source: &Source,
+    ) -> Result<Self, TraceError> {
+        let mut input = Input::new(path, reader)?;
         if input.data().is_empty() {
             return Err(TraceError::empty(path));
         }

@@ -130,8 +130,8 @@ fn a_stream_cut_anywhere_is_refused() {
         for cut in (4..packed.len()).step_by(13).chain(packed.len() - 12..packed.len()) {
             if !ends.contains(&cut) {
                 let text = message(&as_u32le(&packed[..cut]));
-                let is_told = text.contains("truncated") || text.contains("trailing junk");
-                assert!(is_told, "{name} cut at {cut}: {text}");
+                let is_refused = text.contains("truncated") || text.contains("trailing junk");
+                assert!(is_refused, "{name} cut at {cut}: {text}");
             }
         }
     }

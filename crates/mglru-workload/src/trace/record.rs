@@ -11,20 +11,20 @@ pub(super) const RUN_MAX: u64 = 1 << 24;
 /// Describes one request for one page (or block, or key: the unit of the trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Page number in the trace's own numbering.
+    /// Holds the page number in the trace's numbering.
     pub page: u64,
-    /// The page is written.
+    /// Says that the page is written.
     pub write: bool,
 }
 
 /// Tells how records become requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
-    /// As the cache literature counts: one request per record keyed on its block (`lbn`), one per
-    /// block for `arc-lis`. For flat caches.
+    /// Counts as the cache literature does: one request per record keyed on its block (`lbn`), one
+    /// per block for `arc-lis`. For flat caches.
     #[default]
     Requests,
-    /// One request for every 4 KiB page a record covers. For page caches.
+    /// Counts one request for every 4 KiB page that a record covers. For page caches.
     Pages,
 }
 

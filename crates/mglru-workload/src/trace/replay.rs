@@ -21,7 +21,7 @@ const CLASSES: [&str; 2] = ["read", "write"];
 /// Tells how the task reaches its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// One page at a time through a file descriptor.
+    /// Reads one page at a time through a file descriptor.
     #[default]
     Pread,
     /// Loads and stores in a shared mapping of the file.
@@ -31,18 +31,18 @@ pub enum Access {
 /// Describes a trace and how to replay it.
 #[derive(Clone, Debug)]
 pub struct TraceSpec {
-    /// The trace.
+    /// Names the trace.
     pub file: TraceFile,
-    /// Its format; taken from name or content where absent.
+    /// Names its format; taken from name or content where absent.
     pub format: Option<Format>,
-    /// The unit that counts as a request; [`View::Pages`] for page caches.
+    /// Chooses the unit that counts as a request; [`View::Pages`] for page caches.
     pub view: View,
-    /// How pages are reached.
+    /// Chooses how pages are reached.
     pub access: Access,
-    /// Pages lie in the file in the order of their first appearance, without holes. Otherwise
-    /// at their own numbers.
+    /// Lays pages in the file in the order of their first appearance, without holes. Otherwise
+    /// they lie at their own numbers.
     pub dense: bool,
-    /// Group of the task, such as `/trace`.
+    /// Names the group of the task, such as `/trace`.
     pub group: String,
 }
 

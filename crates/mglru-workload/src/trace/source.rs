@@ -48,7 +48,7 @@ impl TraceFile {
     }
 }
 
-/// True for what can be read once only: a pipe, a socket or a terminal.
+/// Says whether a file can be read once only: a pipe, a socket or a terminal.
 pub fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| {
         let kind = found.file_type();

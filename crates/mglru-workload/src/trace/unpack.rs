@@ -84,11 +84,11 @@ impl Codec {
 
 /// Names the kind that a file turned out to be.
 pub(super) enum Opened {
-    /// A bare trace.
+    /// Reads a bare trace.
     Plain(Raw),
-    /// A compressed one.
+    /// Reads a compressed trace.
     Packed(Unpacked),
-    /// A file of another kind, by its name.
+    /// Names the kind of a file that is no trace.
     Foreign(&'static str),
 }
 

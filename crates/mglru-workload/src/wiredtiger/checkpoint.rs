@@ -14,12 +14,12 @@ const POLL_NS: u64 = 5_000_000;
 /// How far a checkpoint is.
 #[derive(Debug, Default)]
 pub(super) enum Checkpoint {
-    /// It is not time yet.
+    /// Waits: it is not time yet.
     #[default]
     Waiting,
-    /// These blocks are left to be written, the next one last.
+    /// Writes: these blocks are left to be written, the next one last.
     Writing(Vec<u32>),
-    /// The table is made durable.
+    /// Makes the table durable.
     Syncing,
 }
 

@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 /// Two leaves take so many pages.
 const PAGES_OF_TWO: u64 = 7;
 
-/// Which leaves are cached, and in which frames.
+/// Records which leaves are cached, and in which frames.
 #[derive(Debug)]
 pub(super) struct IndexCache {
     frame_of: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The engine's cache of leaf blocks: frames, which are dirty, and who is evicted.
+//! The engine's cache of leaf blocks: frames, which of them are dirty, and which is evicted.
 //!
 //! Approximate LRU as in the engine: a queue of candidates is filled from a random sample, of which
 //! the least recently used third stays; a candidate that was used or replaced since is passed over.
@@ -48,7 +48,7 @@ struct Frame {
 impl Frame {
     const FREE: Self = Self { block: NONE, dirty: NONE, used: 0, writes: 0 };
 
-    /// Holds a block that can be dropped at once.
+    /// Tells whether the frame holds a block that can be dropped at once.
     fn is_clean(&self) -> bool {
         self.block != NONE && self.dirty == NONE && self.writes == 0
     }
@@ -86,9 +86,9 @@ impl Limits {
 /// Names the task that asks whether a block must be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evictor {
-    /// A thread that serves a client: from the triggers on.
+    /// Serves a client: evicts from the triggers on.
     Client,
-    /// A background worker: from the targets on.
+    /// Works in the background: evicts from the targets on.
     Worker,
 }
 

@@ -14,53 +14,53 @@ const PAGE_BYTES: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WiredTigerParams {
-    /// YCSB workload: `a`, `b`, `c` or `f`.
+    /// Chooses the YCSB workload: `a`, `b`, `c` or `f`.
     pub mix: Mix,
-    /// Documents in the collection.
+    /// Counts the documents in the collection.
     pub records: u64,
-    /// Measured operations of all clients together, from a cold start.
+    /// Counts the measured operations of all clients together, from a cold start.
     pub operations: u64,
-    /// Further operations, in a phase of their own (`warm`).
+    /// Counts further operations, in a phase of their own (`warm`).
     pub warm_operations: u64,
-    /// Begin the phase `run.last_half` after half of the measured operations.
+    /// Begins the phase `run.last_half` after half of the measured operations.
     pub split_run: bool,
-    /// Client threads, each served by a thread of its own.
+    /// Counts the client threads, each served by a thread of its own.
     pub threads: u32,
-    /// Bytes of the storage engine's cache.
+    /// Sets the size of the storage engine's cache, bytes.
     pub cache_bytes: u64,
-    /// Bytes of mongod's memory besides the cache.
+    /// Sets the size of mongod's memory besides the cache, bytes.
     pub heap_bytes: u64,
-    /// Leaf blocks the cache could hold if it were allowed to be 100 % full.
+    /// Counts the leaf blocks the cache could hold if it were allowed to be 100 % full.
     pub cache_blocks: u32,
-    /// Keys in one leaf of the `_id` index.
+    /// Counts the keys in one leaf of the `_id` index.
     pub keys_per_index_leaf: u32,
-    /// Index leaves that stay cached, per thousand.
+    /// Sets how many index leaves stay cached, per thousand.
     pub index_cached_per_mille: u32,
-    /// Percentage of full at which the eviction workers begin.
+    /// Sets the percentage of full at which the eviction workers begin.
     pub full_target: u32,
-    /// Percentage of full from which clients evict, too.
+    /// Sets the percentage of full from which clients evict, too.
     pub full_trigger: u32,
-    /// Percentage of dirty at which the eviction workers begin.
+    /// Sets the percentage of dirty at which the eviction workers begin.
     pub dirty_target: u32,
-    /// Percentage of dirty from which clients evict, too.
+    /// Sets the percentage of dirty from which clients evict, too.
     pub dirty_trigger: u32,
-    /// Eviction workers.
+    /// Counts the eviction workers.
     pub eviction_workers: u32,
-    /// How often idle eviction workers look, in nanoseconds.
+    /// Sets how often idle eviction workers look, in nanoseconds.
     pub eviction_poll_ns: u64,
-    /// CPU time to evict a clean block, in nanoseconds.
+    /// Sets the CPU time to evict a clean block, in nanoseconds.
     pub evict_clean_ns: u64,
-    /// CPU time to write a block out, in nanoseconds.
+    /// Sets the CPU time to write a block out, in nanoseconds.
     pub write_block_ns: u64,
-    /// Operations between checkpoints.
+    /// Counts the operations between checkpoints.
     pub checkpoint_every: u64,
-    /// Bytes of a journal segment file.
+    /// Sets the size of a journal segment file, bytes.
     pub journal_segment_bytes: u64,
-    /// How often the journal is made durable, in nanoseconds.
+    /// Sets how often the journal is made durable, in nanoseconds.
     pub journal_flush_ns: u64,
-    /// CPU and network time of an operation, in nanoseconds.
+    /// Sets the CPU and network time of an operation, in nanoseconds.
     pub cpu_ns: u64,
-    /// Path of the group it runs in.
+    /// Names the group it runs in by its path.
     pub group: String,
 }
 
@@ -102,7 +102,7 @@ impl WiredTigerParams {
         Self::default().scaled(scale)
     }
 
-    /// Data, caches, operations and the distance of checkpoints are multiplied; blocks, mixes,
+    /// Multiplies data, caches, operations and the distance of checkpoints; blocks, mixes,
     /// percentages, threads and times stay.
     pub fn scaled(&self, scale: f64) -> Self {
         let times = |n: u64| (n as f64 * scale).round() as u64;
@@ -119,6 +119,8 @@ impl WiredTigerParams {
         }
     }
 
+    /// Checks every number's range, and that no keys conflict.
+    ///
     /// # Errors
     /// Fails if a number is out of range or keys conflict; the error names the key.
     pub fn check(&self) -> Result<(), WorkloadError> {

@@ -16,21 +16,21 @@ use super::{Action, Client, Mix, Population};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreParams {
-    /// Core workload, `a` to `f`.
+    /// Chooses the core workload, `a` to `f`.
     pub mix: Mix,
-    /// Records loaded.
+    /// Counts the records loaded.
     pub records: u64,
-    /// Operations of all threads together.
+    /// Counts the operations of all threads together.
     pub operations: u64,
-    /// Client threads.
+    /// Counts the client threads.
     pub threads: u32,
-    /// Bytes of a record.
+    /// Sets the size of a record, bytes.
     pub record_bytes: u32,
-    /// How the store reaches its records.
+    /// Chooses how the store reaches its records.
     pub engine: Engine,
-    /// CPU time of an operation, in nanoseconds.
+    /// Sets the CPU time of an operation, in nanoseconds.
     pub cpu_ns: u64,
-    /// Path of the group it runs in; empty: the root.
+    /// Names the group it runs in by its path; empty: the root.
     pub group: String,
 }
 
@@ -56,6 +56,8 @@ impl StoreParams {
         Self { records: times(self.records), operations: times(self.operations), ..self.clone() }
     }
 
+    /// Checks every number's range.
+    ///
     /// # Errors
     /// Fails if a number is out of range; the error names its key.
     pub fn check(&self) -> Result<(), WorkloadError> {
@@ -96,6 +98,8 @@ struct StoreClient {
 }
 
 impl StoreWorkload {
+    /// Creates clients that have not begun.
+    ///
     /// # Errors
     /// Fails if a parameter is out of range.
     pub fn new(params: &StoreParams, seed: u64) -> Result<Self, WorkloadError> {
@@ -129,7 +133,7 @@ impl StoreWorkload {
         match request.action {
             Action::Read | Action::Scan => self.pages.access(from, to, false, queue),
             Action::Insert => self.pages.access(from, to, true, queue),
-            // The record is read to be changed, whoever asks for it.
+            // The record is read to be changed, whichever operation asks for it.
             Action::Update | Action::ReadModifyWrite => {
                 self.pages.access(from, to, false, queue);
                 self.pages.access(from, to, true, queue);

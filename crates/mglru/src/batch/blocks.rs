@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::batch::control::ScanControl;
 use crate::contig::{Mode, Tried};
 use crate::folio::Bit;
-use crate::host::{Host, Neighbour, OrderView};
+use crate::host::{Host, ListChange, Neighbour, OrderView};
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
 use crate::types::{FolioId, LruType, LruvecId, MAX_NR_ZONES, MemcgId, NodeId, Zone};
@@ -52,6 +52,7 @@ impl Lru {
     }
 
     fn take_isolated(&mut self, folio: FolioId, taken: &mut Vec<FolioId>) -> u64 {
+        self.note_change(folio, ListChange::Removed);
         self.remove_classic(folio);
         self.folios[folio].flags.clear(Bit::ACTIVE);
         taken.push(folio);

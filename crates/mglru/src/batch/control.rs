@@ -6,9 +6,9 @@ use crate::types::{DEF_PRIORITY, MemcgId, Reclaimer, SWAP_CLUSTER_MAX, Zone};
 /// Says what the allocating context permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gfp {
-    /// I/O may be started.
+    /// Allows reclaim to start I/O.
     pub io: bool,
-    /// The file system may be entered.
+    /// Allows reclaim to enter the file system.
     pub fs: bool,
 }
 
@@ -21,27 +21,27 @@ impl Default for Gfp {
 /// Counts what batches found since the node was entered, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchStats {
-    /// Dirty or under writeback, file.
+    /// Counts file pages that are dirty or under writeback.
     pub dirty: u64,
-    /// Dirty and not under writeback, file.
+    /// Counts file pages that are dirty and not under writeback.
     pub unqueued_dirty: u64,
-    /// Under writeback although reclaim waits for them already, file.
+    /// Counts file pages under writeback that reclaim waits for already.
     pub congested: u64,
-    /// Under writeback.
+    /// Counts pages under writeback.
     pub writeback: u64,
-    /// Under writeback, to be reclaimed immediately.
+    /// Counts pages under writeback that were marked to be reclaimed immediately.
     pub immediate: u64,
-    /// Isolated.
+    /// Counts isolated pages.
     pub taken: u64,
-    /// Isolated, file; before patch 12 also dirty file pages met at sort.
+    /// Counts isolated file pages; before patch 12 also dirty file pages that sorting met.
     pub file_taken: u64,
     /// Writes queued by reclaim.
     pub pageout: u64,
-    /// Kept for a reference; of one batch alone.
+    /// Counts pages kept for a reference, in one batch.
     pub kept_referenced: u64,
-    /// Still mapped after unmapping; of one batch alone.
+    /// Counts pages still mapped after unmapping, in one batch.
     pub unmap_failed: u64,
-    /// Made active; of one batch alone.
+    /// Counts pages made active, in one batch.
     pub activated: u64,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Processed {
 
 impl Processed {
     /// Tells what came of `scanned` pages of one type.
-    pub(crate) fn told(
+    pub(crate) fn event(
         &self,
         ctl: &ScanControl,
         Place { memcg, node }: Place,
@@ -246,7 +246,8 @@ impl Lru {
             }
             Verdict::Evict { clean_only } => {
                 if !self.config.is_mglru() {
-                    // Tested and cleared at once: who stays after all has to earn it again.
+                    // Tested and cleared at once: a folio that stays after all has to earn it
+                    // again.
                     flags.clear(Bit::REFERENCED);
                 }
                 return self.send(ctl, id, clean_only, evictions);
@@ -287,8 +288,8 @@ impl Lru {
         true
     }
 
-    /// Up to 6.18 kswapd writes a dirty file folio it met before, on a node full of such. Whoever
-    /// wants a whole block writes what is dirty in it.
+    /// Up to 6.18 kswapd writes a dirty file folio it met before, on a node full of such. A
+    /// caller that wants a whole block writes what is dirty in it.
     fn may_write_file(&self, ctl: &ScanControl, id: FolioId, clean_only: bool) -> bool {
         if ctl.mode != Mode::Single && self.config.contig.takes_blocks() {
             return !clean_only && ctl.may_writepage && ctl.gfp.fs;

@@ -1,7 +1,7 @@
 //! The active list is shrunk: its folios go to the inactive one, programs in use aside (spec §8).
 
 use super::balance::inactive_is_low;
-use super::isolate::tell_isolated;
+use super::isolate::trace_isolated;
 use crate::batch::control::ScanControl;
 use crate::folio::Bit;
 use crate::host::{Host, RmapHarvest, ShrunkActive, TraceEvent, Window};
@@ -25,7 +25,7 @@ impl Lru {
         let (mut taken, skipped) = self.isolate_classic(ctl, id, list, pages);
         let n: u64 = taken.iter().map(|&f| self.folios[f].pages()).sum();
         self.count(id, Counter::Pgrefill, n);
-        tell_isolated(ctl, list, [pages, n, skipped], host);
+        trace_isolated(ctl, list, [pages, n, skipped], host);
         let mut rmap = core::mem::take(&mut self.scratch.rmap);
         let mut rotated = 0;
         for &folio in &taken {

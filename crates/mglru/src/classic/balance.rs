@@ -9,11 +9,11 @@ const PAGES_PER_GIB: u64 = 1 << 18;
 /// Where to take pages from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Balance {
-    /// One type only.
+    /// Scans one type only.
     Only(LruType),
-    /// Both, each as its size says.
+    /// Scans both types, each in proportion to its size.
     Equal,
-    /// Both, weighted: `share[t] / total`.
+    /// Scans both types, weighted: `share[t] / total`.
     Fractions {
         /// Weights of anon and file.
         share: [u64; ANON_AND_FILE],

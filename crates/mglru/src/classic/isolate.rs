@@ -71,7 +71,7 @@ impl Lru {
         taken
     }
 
-    fn is_on(&self, folio: FolioId, id: LruvecId, list: ClassicList) -> bool {
+    pub(super) fn is_on(&self, folio: FolioId, id: LruvecId, list: ClassicList) -> bool {
         let folio = &self.folios[folio];
         let active = folio.flags.has(Bit::ACTIVE);
         folio.lruvec == id
@@ -82,7 +82,7 @@ impl Lru {
 }
 
 /// Tells pages asked for, taken and passed over.
-pub(crate) fn tell_isolated(
+pub(crate) fn trace_isolated(
     ctl: &ScanControl,
     list: ClassicList,
     [requested, taken, skipped]: [u64; 3],

@@ -12,7 +12,7 @@ impl Lru {
     /// Puts a folio onto the list its flags ask for: at the head, or at the tail to be met next.
     pub(crate) fn insert_classic(&mut self, id: FolioId, tail: bool) {
         let folio = &mut self.folios[id];
-        if self.config.ignores_accesses() {
+        if self.config.keeps_one_list() {
             folio.flags.clear(Bit::ACTIVE);
         }
         folio.flags.set(Bit::LRU);
@@ -25,9 +25,10 @@ impl Lru {
         } else {
             self.folios.push_head(list, id);
         }
+        self.note_inserted(id, tail);
     }
 
-    /// Takes a folio off its list; the active flag tells later where it was.
+    /// Takes a folio off its list; the active flag says later where it was.
     pub(crate) fn remove_classic(&mut self, id: FolioId) {
         let folio = &mut self.folios[id];
         folio.flags.clear(Bit::LRU);

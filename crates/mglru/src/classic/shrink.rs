@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::balance::{Balance, Scene, balance, inactive_is_low, share_of};
-use super::isolate::tell_isolated;
+use super::isolate::trace_isolated;
 use crate::batch::control::ScanControl;
 use crate::batch::process::{Manner, Processed};
 use crate::batch::protection::Protection;
@@ -78,7 +78,10 @@ impl Lru {
             ctl.force_deactivate || refaulted || low
         });
         let inactive_file = size(ClassicList::InactiveFile) >> ctl.priority;
-        let cache_trim = inactive_file != 0 && !may_deactivate[1];
+        let custom = self.config.lru == Algorithm::Custom;
+        // All file folios lie on the one list of a custom policy, used or not: it says nothing
+        // about files that are read once.
+        let cache_trim = inactive_file != 0 && !may_deactivate[1] && !custom;
         let file_is_tiny =
             !ctl.is_cgroup() && !may_deactivate[0] && self.file_is_tiny(ctl, node, host);
         ClassicPrepared { may_deactivate, cache_trim, file_is_tiny, cost: target.classic.cost }
@@ -262,6 +265,8 @@ impl Lru {
         self.choose_mode(ctl);
         let (mut taken, skipped) = if self.config.lru == Algorithm::Random {
             (self.isolate_at_random(id, list, pages, host), 0)
+        } else if self.config.lru == Algorithm::Custom {
+            self.isolate_named(ctl, id, list, pages, host)
         } else if ctl.mode != Mode::Single && self.config.contig.takes_blocks() {
             (self.isolate_blocks(ctl, id, list, pages, host), 0)
         } else {
@@ -272,13 +277,13 @@ impl Lru {
         let by = by_type(lru_type, Counter::PgscanAnon, Counter::PgscanFile);
         self.count(id, pgscan(ctl.who), n);
         self.count(id, by, n);
-        tell_isolated(ctl, list, [pages, n, skipped], host);
+        trace_isolated(ctl, list, [pages, n, skipped], host);
         let judged = taken.len() as u32;
         let ignore_references = self.config.ignores_accesses();
         let manner = Manner { lruvec: id, walking: false, ignore_references };
         let mut done = self.process(ctl, &mut taken, manner, host);
-        let told = done.told(ctl, self.place(id), n, lru_type);
-        host.trace(TraceEvent::ShrunkInactive(told));
+        let event = done.event(ctl, self.place(id), n, lru_type);
+        host.trace(TraceEvent::ShrunkInactive(event));
         let mut waiting = core::mem::take(&mut done.waiting);
         if self.repeats_batch(ctl, n, done.freed) {
             waiting.append(&mut taken);
@@ -326,7 +331,7 @@ impl Lru {
         isolated > limit
     }
 
-    /// After the priority loop: later refaults are told from those seen so far.
+    /// Runs after the priority loop: later refaults are distinguished from those seen so far.
     pub(crate) fn snapshot_refaults(&mut self, ctl: &ScanControl) {
         for node in 0..self.config.nr_nodes {
             let id = self.lruvec_id(ctl.top(), NodeId(node));

@@ -8,11 +8,11 @@ use super::*;
 /// Says why a value of a key could not be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// There is no such key.
+    /// Says that no such key exists.
     UnknownKey(String),
-    /// There is no such variant.
+    /// Says that no such variant exists.
     UnknownVariant(String),
-    /// The key does not take this value.
+    /// Says that the key does not take this value.
     BadValue {
         /// The key.
         key: String,
@@ -50,7 +50,7 @@ macro_rules! choices {
 }
 
 impl Config {
-    /// Name and meaning of every key that [`Self::set`] takes, switches aside.
+    /// Lists the name and meaning of every key that [`Self::set`] takes, switches aside.
     pub const KEYS: &'static [(&'static str, &'static str)] = &[
         ("lru", "mglru | classic | fifo | random"),
         ("refs_model", "k612 | k614"),

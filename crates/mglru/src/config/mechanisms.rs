@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 switches! {
-    /// One switch per mechanism. All are on in every variant.
+    /// Holds one switch per mechanism. All are on in every variant.
     Mechanisms {
         /// Refaults feed the controller; without it no tier is protected for its refaults, and
         /// files go before anonymous memory.

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 switches! {
-    /// One switch per rule that a release has besides the 2026 series. All are off in `before` and
-    /// `after`, which stay the series alone.
+    /// Holds one switch per rule that a release has besides the 2026 series. All are off in
+    /// `before` and `after`, which stay the series alone.
     Releases {
         /// 7.0 and later: the types are held together only while both can be evicted.
         couple_both = "7.0: anon and file are held together only while both can be evicted",

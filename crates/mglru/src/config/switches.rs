@@ -15,7 +15,7 @@ macro_rules! switches {
         }
 
         impl $set {
-            /// Name of each switch and what it says.
+            /// Lists the name and meaning of each switch.
             pub const NAMES: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($field), $says)),*];
 

@@ -7,9 +7,9 @@ use super::*;
 /// Describes a named set of rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Its name on the command line.
+    /// Names the variant on the command line.
     pub name: &'static str,
-    /// The rules that the name stands for.
+    /// Lists the rules that the name stands for.
     pub says: &'static str,
     make: fn() -> Config,
 }

@@ -10,22 +10,22 @@ use crate::types::{FolioId, MemcgId, MmId, Nanos, NodeId, Zone};
 /// Describes an event that happens to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// A group is created.
+    /// Creates a group.
     AddMemcg {
         /// Below this one.
         parent: MemcgId,
         /// When.
         now: Nanos,
     },
-    /// A group is removed.
+    /// Removes a group.
     OfflineMemcg(MemcgId),
-    /// An address space comes.
+    /// Adds an address space.
     AddMm(MemcgId),
-    /// An address space goes.
+    /// Removes an address space.
     RemoveMm(MmId),
-    /// A task of it was switched in.
+    /// Switches in a task of the address space.
     MmRan(MmId, NodeId),
-    /// A folio is allocated, accounted as a refault if its slot held a shadow, and listed.
+    /// Allocates a folio, accounts it as a refault if its slot held a shadow, and lists it.
     NewFolio {
         /// Its kind.
         kind: FolioKind,
@@ -44,34 +44,34 @@ pub enum Input {
         /// How it comes onto the lists.
         entry: Entry,
     },
-    /// A folio is accessed through a descriptor.
+    /// Accesses a folio through a descriptor.
     Accessed(FolioId),
-    /// A folio is dirtied.
+    /// Dirties a folio.
     Dirtied(FolioId),
-    /// A folio is written: writeback starts, the folio is clean.
+    /// Starts writeback: the folio is clean.
     WritebackStarted(FolioId),
-    /// It is written.
+    /// Ends writeback.
     WritebackEnded(FolioId),
-    /// It is locked in memory, or released.
+    /// Locks the folio in memory, or releases it.
     Mlocked(FolioId, bool),
-    /// It was advised cold.
+    /// Advises that the folio is cold.
     Deactivated(FolioId),
-    /// It was advised free.
+    /// Advises that the folio may be freed.
     LazilyFreed(FolioId),
-    /// It is truncated or its owner exits.
+    /// Frees the folio: it is truncated or its owner exits.
     Freed(FolioId),
 }
 
 /// Names the thing that an input created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
-    /// Nothing new.
+    /// Names nothing: the input created nothing.
     Nothing,
-    /// A group.
+    /// Names a group.
     Memcg(MemcgId),
-    /// An address space.
+    /// Names an address space.
     Mm(MmId),
-    /// A folio.
+    /// Names a folio.
     Folio(FolioId),
 }
 

@@ -13,7 +13,7 @@ impl Lru {
         id
     }
 
-    /// The address space is gone.
+    /// Removes an address space.
     pub fn remove_mm(&mut self, mm: MmId) {
         let memcg = self.mms.0[mm.index()].memcg;
         let Some(at) = self.memcgs[memcg].mms.iter().position(|&m| m == mm) else { return };
@@ -33,7 +33,7 @@ impl Lru {
         self.memcgs[memcg].mms.push(mm);
     }
 
-    /// A task of the address space was switched in on this node.
+    /// Records that a task of the address space was switched in on this node.
     #[inline]
     pub fn mm_ran(&mut self, mm: MmId, node: NodeId) {
         self.mms.note_run(mm, node);

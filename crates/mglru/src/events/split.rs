@@ -1,6 +1,7 @@
 //! Splits a large folio whose file is cut inside of it (spec §LF.13).
 
 use crate::folio::Bit;
+use crate::host::ListChange;
 use crate::state::Lru;
 use crate::types::FolioId;
 
@@ -21,6 +22,8 @@ impl Lru {
         let upper = self.folios.insert_beside(id, half, owner);
         if half.flags.has(Bit::ISOLATED) {
             self.return_isolated_half(upper);
+        } else if half.flags.has(Bit::LRU) && !half.flags.has(Bit::UNEVICTABLE) {
+            self.note_change(upper, ListChange::Inserted { accessed: false });
         }
         upper
     }

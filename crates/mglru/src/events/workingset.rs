@@ -117,7 +117,7 @@ impl Lru {
         let Some(evictor) = self.lruvec_of(was.memcg, was.node) else { return };
         let age = self.lruvecs[evictor.index()].classic.nonresident_age;
         let distance = age.wrapping_sub(was.token) & TOKEN_MASK;
-        if self.config.ignores_accesses() || distance > self.room(evictor, lru_type) {
+        if self.config.keeps_one_list() || distance > self.room(evictor, lru_type) {
             return;
         }
         self.folios[id].flags.set(Bit::ACTIVE);

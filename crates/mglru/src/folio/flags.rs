@@ -15,53 +15,56 @@ macro_rules! bits {
 }
 
 bits! {
-    /// Accessed once (first rung of the reference ladder).
+    /// Marks the folio accessed once (first rung of the reference ladder).
     REFERENCED = 5,
-    /// Proved reuse (K614), second access (K612), was active (classic).
+    /// Marks proved reuse (K614), second access (K612), or a folio that was active (classic).
     WORKINGSET = 6,
-    /// On the active list (classic); "place young" while off the lists (MGLRU).
+    /// Marks a folio on the active list (classic); "place young" while off the lists (MGLRU).
     ACTIVE = 7,
-    /// On a list.
+    /// Marks a folio on a list.
     LRU = 8,
-    /// Cannot be evicted.
+    /// Marks a folio that cannot be evicted.
     UNEVICTABLE = 9,
-    /// Locked in memory by its owner.
+    /// Marks a folio that its owner locked in memory.
     MLOCKED = 10,
-    /// Somebody works on it: reclaim keeps it.
+    /// Marks a folio that a caller works on: reclaim keeps it.
     LOCKED = 11,
-    /// Newer than its backing store.
+    /// Marks a folio newer than its backing store.
     DIRTY = 12,
-    /// Being written.
+    /// Marks a folio being written.
     WRITEBACK = 13,
-    /// To the tail of the oldest list as soon as its writeback ends. The same bit is the mark of a
-    /// readahead window, see [`Bit::READAHEAD`].
+    /// Sends the folio to the tail of the oldest list as soon as its writeback ends. The same bit
+    /// is the mark of a readahead window, see [`Bit::READAHEAD`].
     RECLAIM = 14,
-    /// Swap-backed: belongs to the anon type.
+    /// Marks a swap-backed folio: it belongs to the anon type.
     SWAPBACKED = 15,
     /// Has a swap slot.
     SWAPCACHE = 16,
-    /// Somebody else holds a reference: it cannot be freed.
+    /// Marks a folio with a further reference: it cannot be freed.
     PINNED = 17,
-    /// Anonymous (swap-backed or lazily freed); shmem is swap-backed but not anonymous.
+    /// Marks an anonymous folio (swap-backed or lazily freed); shmem is swap-backed but not
+    /// anonymous.
     ANON = 18,
-    /// Accesses through descriptors are not counted (drop-behind I/O).
+    /// Leaves accesses through descriptors uncounted (drop-behind I/O).
     DROPBEHIND = 19,
-    /// Mapped executable by somebody.
+    /// Marks a folio that some page table maps executable.
     EXEC = 20,
-    /// Free for the host's own use.
+    /// Belongs to the host, for any use.
     HOST_MARK = 21,
-    /// A reclaimer holds it while it waits; whoever frees it takes it away from there.
+    /// Marks a folio that a reclaimer holds while it waits; the caller that frees the folio takes
+    /// it away from there.
     ISOLATED = 22,
-    /// Free for the host's own use.
+    /// Belongs to the host, for any use.
     HOST = 23,
-    /// It waits in a processor's batch to be put onto a list.
+    /// Marks a folio that waits in a processor's batch to be put onto a list.
     PARKED = 30,
 }
 
 impl Bit {
-    /// Reading this page starts the next readahead window. It is [`Bit::RECLAIM`] under another
-    /// name, as in Linux, and means readahead only while no writeback is pending: a dirty folio
-    /// that reclaim has marked and nobody writes starts an unasked-for window when it is read.
+    /// Marks the page whose read starts the next readahead window. It is [`Bit::RECLAIM`] under
+    /// another name, as in Linux, and means readahead only while no writeback is pending: a dirty
+    /// folio that reclaim has marked and nobody writes starts an unasked-for window when it is
+    /// read.
     pub const READAHEAD: Self = Self::RECLAIM;
 }
 
@@ -113,7 +116,7 @@ impl Flags {
         if value { self.set(bit) } else { self.clear(bit) }
     }
 
-    /// Clears the bit and tells whether it was set.
+    /// Clears the bit and returns whether it was set.
     #[inline]
     pub fn take(&mut self, bit: Bit) -> bool {
         let was = self.has(bit);

@@ -1,9 +1,9 @@
-//! What reclaim tells of itself while it works, for who traces it: at the ends of calls, scans and
-//! batches, never for a single folio. The contents are those of the kernel's trace events.
+//! Lists the events that reclaim reports while it works, for tracers: at the ends of calls, scans
+//! and batches, never for a single folio. The contents are those of the kernel's trace events.
 
 use crate::types::{LruType, MemcgId, NodeId, Seq, Zone};
 
-/// Something that reclaim has just done.
+/// Describes one step that reclaim has just taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEvent {
     /// A task begins to reclaim, for the machine or for a group.
@@ -20,15 +20,16 @@ pub enum TraceEvent {
         /// Pages reclaimed.
         reclaimed: u64,
     },
-    /// A scan took folios off a list.
+    /// Reports that a scan took folios off a list.
     Isolated(Isolated),
-    /// What it took from an inactive list, or an oldest generation, was judged and evicted.
+    /// Reports that what reclaim took from an inactive list, or an oldest generation, was judged
+    /// and evicted.
     ShrunkInactive(ShrunkInactive),
-    /// What it took from an active list was judged.
+    /// Reports that what reclaim took from an active list was judged.
     ShrunkActive(ShrunkActive),
     /// A group has a new youngest generation.
     Aged {
-        /// Which group.
+        /// Names the group.
         memcg: MemcgId,
         /// On which node.
         node: NodeId,
@@ -42,75 +43,75 @@ pub enum TraceEvent {
 /// Names a list of the classic LRU; of the multi-gen LRU the generations that evict are inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListName {
-    /// What is on it.
+    /// Names the type of the pages on the list.
     pub lru_type: LruType,
-    /// Not evicted from.
+    /// Says that the list is not evicted from.
     pub active: bool,
 }
 
 /// Counts what a scan met. Pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolated {
-    /// The highest zone that helps the caller.
+    /// Names the highest zone that helps the caller.
     pub highest_zone: Zone,
-    /// The order of the request.
+    /// Holds the order of the request.
     pub order: u8,
-    /// Asked for.
+    /// Counts pages asked for.
     pub requested: u64,
-    /// Met.
+    /// Counts pages met.
     pub scanned: u64,
-    /// Passed over: of a higher zone, or not to be isolated.
+    /// Counts pages passed over: of a higher zone, or not to be isolated.
     pub skipped: u64,
-    /// Taken.
+    /// Counts pages taken.
     pub taken: u64,
-    /// Where.
+    /// Names the list.
     pub list: ListName,
 }
 
 /// Counts what became of a batch. Pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShrunkInactive {
-    /// Whose.
+    /// Names the memcg of the list.
     pub memcg: MemcgId,
-    /// On which node.
+    /// Names the node of the list.
     pub node: NodeId,
-    /// Charged for the scan.
+    /// Counts pages charged for the scan.
     pub scanned: u64,
-    /// Freed or demoted.
+    /// Counts pages freed or demoted.
     pub reclaimed: u64,
-    /// Dirty ones and ones under writeback, of files.
+    /// Counts file pages that are dirty or under writeback.
     pub dirty: u64,
-    /// Under writeback, marked now.
+    /// Counts pages under writeback that reclaim marks now.
     pub writeback: u64,
-    /// Under writeback and marked before.
+    /// Counts pages under writeback that reclaim marked before.
     pub congested: u64,
-    /// Under writeback, where kswapd finds too many.
+    /// Counts pages under writeback while kswapd finds too many.
     pub immediate: u64,
-    /// Made active.
+    /// Counts pages made active.
     pub activated: u64,
-    /// Kept for a reference.
+    /// Counts pages kept for a reference.
     pub kept_referenced: u64,
-    /// Still mapped after unmapping.
+    /// Counts pages still mapped after unmapping.
     pub unmap_failed: u64,
-    /// The priority of the call.
+    /// Holds the priority of the call.
     pub priority: u8,
-    /// What they are.
+    /// Names the type of the pages.
     pub lru_type: LruType,
 }
 
 /// Counts what became of active folios. Pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShrunkActive {
-    /// On which node.
+    /// Names the node of the list.
     pub node: NodeId,
-    /// Taken off the list.
+    /// Counts pages taken off the list.
     pub taken: u64,
-    /// Put back to it: programs in use.
+    /// Counts pages put back: programs in use.
     pub kept: u64,
-    /// Put to the inactive list.
+    /// Counts pages put to the inactive list.
     pub deactivated: u64,
-    /// The priority of the call.
+    /// Holds the priority of the call.
     pub priority: u8,
-    /// What they are.
+    /// Names the type of the pages.
     pub lru_type: LruType,
 }

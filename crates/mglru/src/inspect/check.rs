@@ -24,7 +24,7 @@ impl Lru {
         }
     }
 
-    /// Checks the invariants of structure, I1 to I5, for whoever goes on after a broken one.
+    /// Checks the invariants of structure, I1 to I5, for callers that go on after a broken one.
     ///
     /// # Errors
     /// Names the first one that does not hold, with where and what was found.

@@ -35,12 +35,12 @@ impl Lru {
         }
     }
 
-    /// As [`Self::debug_age`], for a host that has other things to do between two slices.
+    /// Begins what [`Self::debug_age`] does, for a host that has other work between two slices.
     pub fn begin_age(&self, id: LruvecId, swappiness: u8, force: bool) -> Aging {
         self.start_aging(id, Evictable::under(swappiness), force)
     }
 
-    /// Runs one slice; once the aging is over, tells whether this caller made the new generation.
+    /// Runs one slice; once the aging is over, says whether this caller made the new generation.
     pub fn step_age(&mut self, aging: &mut Aging, host: &mut impl Host) -> Option<bool> {
         match self.step_aging(aging, host) {
             AgingStep::Over { aged } => Some(aged),
@@ -75,7 +75,7 @@ impl Lru {
         Some(ctl.reclaimed)
     }
 
-    /// The oldest generation there is, of the types that `swappiness` allows to evict.
+    /// Returns the oldest generation of the types that `swappiness` allows to evict.
     pub fn oldest_seq(&self, id: LruvecId, swappiness: u8) -> Seq {
         let evictable = Evictable::under(swappiness);
         let mg = &self.lruvecs[id.index()].mg;

@@ -20,11 +20,11 @@ use crate::types::{FolioId, LruType, MemcgId, Nanos, NodeId, Seq, Tier};
 /// Tells one generation of a group on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GenerationSize {
-    /// Its number: the highest is the youngest.
+    /// Numbers the generation: the highest is the youngest.
     pub seq: u64,
-    /// When it began, ns.
+    /// Holds the time when the generation began, ns.
     pub born: Nanos,
-    /// Its pages, anon and file.
+    /// Counts its pages, anon and file.
     pub pages: [u64; 2],
 }
 
@@ -63,7 +63,7 @@ impl Lru {
         LruType::ALL.map(|lru_type| self.tier_limit(self.lruvec_id(memcg, node), lru_type))
     }
 
-    /// Refault rates of a group's tiers, as its controller has them now.
+    /// Returns refault rates of a group's tiers, as its controller has them now.
     pub fn tier_rates(&self, memcg: MemcgId, node: NodeId) -> TierRates {
         self.lruvecs[self.lruvec_id(memcg, node).index()].mg.controller.rates()
     }

@@ -15,11 +15,11 @@ use crate::types::{LruType, LruvecId, Seq};
 /// Does this lruvec need a new generation before it can be evicted from?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AgingNeed {
-    /// Enough generations.
+    /// Finds enough generations.
     No,
-    /// Eviction is possible, but the window is getting short.
+    /// Finds that eviction is possible, but the window is getting short.
     Should,
-    /// Only two generations are left: eviction is impossible.
+    /// Finds only two generations left: eviction is impossible.
     Must,
 }
 
@@ -38,12 +38,12 @@ pub struct Aging {
 /// Where an aging pass stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AgingStep {
-    /// A slice was walked; folios handled under the lock.
+    /// Reports a walked slice and the folios handled under the lock.
     Walking {
         /// Folios promoted.
         held: u32,
     },
-    /// Over. `aged`: this caller made the new generation.
+    /// Ends the aging. `aged`: this caller made the new generation.
     Over {
         /// Whether it did.
         aged: bool,
@@ -136,7 +136,7 @@ impl Lru {
         }
     }
 
-    fn told_aged(&self, id: LruvecId) -> TraceEvent {
+    fn aged_event(&self, id: LruvecId) -> TraceEvent {
         let Lruvec { memcg, node, ref mg, .. } = self.lruvecs[id.index()];
         TraceEvent::Aged { memcg, node, max_seq: mg.max_seq, min_seq: mg.min_seq }
     }
@@ -149,7 +149,7 @@ impl Lru {
             Bump::Lost => AgingStep::Over { aged: false },
             Bump::More { held } => AgingStep::Walking { held },
             Bump::Won => {
-                host.trace(self.told_aged(aging.lruvec));
+                host.trace(self.aged_event(aging.lruvec));
                 AgingStep::Over { aged: true }
             }
         }

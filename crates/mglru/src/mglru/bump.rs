@@ -12,14 +12,14 @@ use crate::types::{
 /// Says how one lock hold of making a new generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bump {
-    /// Somebody else made it.
+    /// Says that another caller made the generation.
     Lost,
-    /// The oldest generation is not empty yet.
+    /// Says that the oldest generation is not empty yet.
     More {
         /// Folios moved.
         held: u32,
     },
-    /// It is there.
+    /// Says that this caller made the generation.
     Won,
 }
 

@@ -2,14 +2,14 @@
 
 use crate::types::{LruType, SWAPPINESS_ANON_ONLY};
 
-/// Types that may be evicted under a swappiness (spec §4.1).
+/// Selects the types that may be evicted under a swappiness (spec §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evictable {
-    /// Swappiness 0.
+    /// Evicts files alone: swappiness 0.
     FileOnly,
-    /// Swappiness 201.
+    /// Evicts anonymous memory alone: swappiness 201.
     AnonOnly,
-    /// All others.
+    /// Evicts both types in all other cases.
     Both,
 }
 

@@ -78,14 +78,14 @@ impl Lru {
         let mut retry = core::mem::take(&mut self.scratch.retry);
         out.judged = list.len() as u32;
         let first = self.process(ctl, &mut list, manner, host);
-        self.tell_batch(ctl, manner, scan, &first, host);
+        self.trace_batch(ctl, manner, scan, &first, host);
         out.throttle = self.account_batch(ctl, manner.lruvec, scan, &first, host);
         self.finish_pass(ctl, first, out);
         self.return_survivors(&mut list, Some(&mut retry));
         if !retry.is_empty() {
             out.judged += retry.len() as u32;
             let done = self.process(ctl, &mut retry, manner, host);
-            self.tell_batch(ctl, manner, scan, &done, host);
+            self.trace_batch(ctl, manner, scan, &done, host);
             self.finish_pass(ctl, done, out);
             self.return_survivors(&mut retry, None);
         }
@@ -95,7 +95,7 @@ impl Lru {
         self.scratch.retry = retry;
     }
 
-    fn tell_batch(
+    fn trace_batch(
         &self,
         ctl: &ScanControl,
         manner: Manner,
@@ -104,8 +104,8 @@ impl Lru {
         host: &mut impl Host,
     ) {
         let place = self.place(manner.lruvec);
-        let told = done.told(ctl, place, scan.charged, scan.lru_type);
-        host.trace(TraceEvent::ShrunkInactive(told));
+        let event = done.event(ctl, place, scan.charged, scan.lru_type);
+        host.trace(TraceEvent::ShrunkInactive(event));
     }
 
     fn finish_pass(&mut self, ctl: &mut ScanControl, done: Processed, out: &mut Evicted) {

@@ -118,7 +118,7 @@ impl Lru {
         }
     }
 
-    /// Takes a folio off its generation; tells which generation it belonged to.
+    /// Takes a folio off its generation; returns which generation it belonged to.
     pub(crate) fn take_from_generation(&mut self, id: FolioId) -> Gen {
         let folio = self.folios[id];
         let generation = folio.flags.generation().expect("on a generation list");

@@ -1,6 +1,6 @@
-//! Address spaces and who walks which (spec §2.3, §4.2): every concurrent walker gets a different
-//! one, exactly one walker learns that the iteration is over, and an address space that did not run
-//! on a node since its last walk there is skipped. Invariant I12.
+//! Lists address spaces and shares them among walkers (spec §2.3, §4.2): every concurrent walker
+//! gets a different one, exactly one walker learns that the iteration is over, and an address space
+//! that did not run on a node since its last walk there is skipped. Invariant I12.
 
 use crate::state::Lru;
 use crate::types::{LruvecId, MmId, Seq};
@@ -8,14 +8,14 @@ use crate::types::{LruvecId, MmId, Seq};
 /// Answers a walker that asks for an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextMm {
-    /// Walk this one; `force`: whatever the filters say.
+    /// Walks this address space; `force`: whatever the filters say.
     Walk {
         /// Which.
         mm: MmId,
         /// New since the last iteration.
         force: bool,
     },
-    /// None left. `won`: this caller ended the iteration and makes the new generation.
+    /// Ends the iteration. `won`: this caller ended it and makes the new generation.
     Over {
         /// It is this caller's turn.
         won: bool,

@@ -27,7 +27,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    fn told(&self, ctl: &ScanControl, requested: u64) -> Isolated {
+    fn event(&self, ctl: &ScanControl, requested: u64) -> Isolated {
         Isolated {
             highest_zone: ctl.reclaim_idx,
             order: ctl.order,
@@ -94,7 +94,7 @@ impl Lru {
         controller.tier_limit(lru_type, self.config.refs_model)
     }
 
-    /// Which type first, and which of its tiers are evicted (spec §5.2).
+    /// Selects the type that comes first, and which of its tiers are evicted (spec §5.2).
     fn choose_type(&self, ctl: &ScanControl, id: LruvecId, swappiness: u8) -> (LruType, Tier) {
         let mg = &self.lruvecs[id.index()].mg;
         let model = self.config.refs_model;
@@ -154,7 +154,7 @@ impl Lru {
             }
         }
         self.count_scan(ctl, &scan);
-        host.trace(TraceEvent::Isolated(scan.told(ctl, max_folios)));
+        host.trace(TraceEvent::Isolated(scan.event(ctl, max_folios)));
         scan
     }
 

@@ -12,17 +12,18 @@ use crate::types::{FolioId, Gen, LruType, Tier};
 /// Names the fate of a folio met at the tail of the oldest list (spec §5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sorted {
-    /// Unevictable: off the generations.
+    /// Takes an unevictable folio off the generations.
     Culled,
-    /// Its generation field moved on; to the list it belongs to.
+    /// Moves the folio to the list of its generation, whose field had moved on.
     Promoted(Gen),
-    /// Its tier is worth protecting: to the next generation.
+    /// Moves the folio to the next generation: its tier is worth protecting.
     Protected(Tier),
-    /// Not in a zone this reclaim can use: to the next generation.
+    /// Moves a folio outside the zones that this reclaim can use to the next generation.
     Ineligible,
-    /// Dirty or under writeback (before patch 9): to the next generation, marked for reclaim.
+    /// Moves a folio that is dirty or under writeback to the next generation (before patch 9),
+    /// marked for reclaim.
     AwaitsWriteback,
-    /// To be isolated.
+    /// Isolates the folio.
     Evictable,
 }
 

@@ -42,12 +42,12 @@ pub(crate) struct MglruLoop {
 /// Says how one step of the loop ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MglruStep {
-    /// A slice of an aging walk.
+    /// Walks a slice of an aging walk.
     Aging {
         /// Folios promoted.
         held: u32,
     },
-    /// A batch was evicted.
+    /// Reports an evicted batch.
     Evicted {
         /// Folios handled under the lock.
         held: u32,
@@ -58,7 +58,7 @@ pub(crate) enum MglruStep {
         /// The reclaimer must wait for writeback itself.
         throttle: bool,
     },
-    /// The lruvec is done.
+    /// Ends the work on the lruvec.
     Over,
 }
 

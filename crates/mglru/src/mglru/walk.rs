@@ -78,7 +78,7 @@ impl Lru {
         slice
     }
 
-    /// Visits one table, or skips it or its whole mapping; tells where to go on.
+    /// Visits one table, or skips it or its whole mapping; returns where to go on.
     fn visit(
         &mut self,
         walk: &Walk,

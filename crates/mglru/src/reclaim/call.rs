@@ -10,27 +10,27 @@ use crate::types::{FolioId, LruvecId, MemcgId, Nanos, NodeId, Reclaimer, SWAP_CL
 /// Counts the work done in a step, for the host to put a price on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Whose lock was held.
+    /// Names the lruvec whose lock was held.
     pub lruvec: Option<LruvecId>,
-    /// Folios handled under it.
+    /// Counts folios handled under the lock.
     pub held: u32,
-    /// Folios judged outside it.
+    /// Counts folios judged outside the lock.
     pub scanned: u32,
 }
 
 /// Says how a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There is more to do.
+    /// Says that more is to do.
     Again(Work),
-    /// Wait, then step again.
+    /// Asks the caller to wait, then to step again.
     Sleep {
         /// For what.
         reason: Throttle,
         /// How long at most.
         at_most: Nanos,
     },
-    /// Over.
+    /// Says that the call is over.
     Done {
         /// Pages reclaimed.
         reclaimed: u64,
@@ -40,11 +40,11 @@ pub enum Step {
 /// Says which caller wants how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Once through the priorities.
+    /// Goes once through the priorities.
     Call,
-    /// kswapd: until the node is balanced.
+    /// Runs as kswapd until the node is balanced.
     Balance,
-    /// `memory.reclaim`: again and again until the request is met.
+    /// Runs as `memory.reclaim`: again and again until the request is met.
     Request {
         /// Pages requested.
         pages: u64,
@@ -55,7 +55,7 @@ pub(crate) enum Purpose {
     },
 }
 
-/// A reclaim call under way.
+/// Holds the state of a reclaim call under way.
 #[derive(Clone, Debug)]
 pub struct Reclaim {
     pub(crate) ctl: ScanControl,
@@ -69,7 +69,7 @@ pub struct Reclaim {
     /// The caller slept for being crowded out by isolated pages once already.
     pub(crate) waited_isolated: bool,
     pub(crate) asleep_on: Option<NodeId>,
-    /// Where it was told to sleep last.
+    /// Names the node of its last sleep.
     pub(crate) throttled_on: NodeId,
     pub(crate) started: bool,
     pub(crate) over: bool,
@@ -126,7 +126,7 @@ impl Reclaim {
         Self::new(ctl, Purpose::Call, NodeId(0))
     }
 
-    /// The node is below its low watermark.
+    /// Starts kswapd's call: the node is below its low watermark.
     pub fn kswapd(node: NodeId, order: u8) -> Self {
         let mut ctl = ScanControl::new(Reclaimer::Kswapd, None, SWAP_CLUSTER_MAX);
         ctl.order = order;
@@ -141,7 +141,7 @@ impl Reclaim {
         Self::new(ctl, Purpose::Request { pages, done: 0, retries }, NodeId(0))
     }
 
-    /// The node on whose account it was told to sleep last.
+    /// Returns the node on whose account the last step asked the caller to sleep.
     pub fn throttled_on(&self) -> NodeId {
         self.throttled_on
     }
@@ -156,7 +156,7 @@ impl Reclaim {
         self.ctl.target
     }
 
-    /// The priority the call has come down to.
+    /// Returns the priority that the call has come down to.
     pub fn priority(&self) -> u8 {
         self.ctl.priority
     }

@@ -124,7 +124,7 @@ impl Reclaim {
         true
     }
 
-    /// One step of the loop over one lruvec; tells whether it was the last.
+    /// Takes one step of the loop over one lruvec; says whether it was the last.
     fn step_member(
         &mut self,
         lru: &mut Lru,

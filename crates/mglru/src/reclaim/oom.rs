@@ -6,11 +6,11 @@ use crate::types::MAX_RECLAIM_RETRIES;
 /// Says what a task that got no page does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryStep {
-    /// There is room now.
+    /// Serves the request: there is room now.
     Served,
-    /// Reclaim (again).
+    /// Reclaims, or reclaims again.
     Reclaim,
-    /// Kill somebody.
+    /// Kills a process.
     Oom,
 }
 
@@ -28,7 +28,8 @@ impl Default for ChargeRetry {
 }
 
 impl ChargeRetry {
-    /// After a reclaim call of an order-0 charge: `room` tells whether the charge fits now.
+    /// Decides what follows a reclaim call of an order-0 charge: `room` says whether the charge
+    /// fits now.
     pub fn next(&mut self, reclaimed: u64, room: bool) -> RetryStep {
         if room {
             return RetryStep::Served;
@@ -47,8 +48,8 @@ pub struct AllocRetry {
 }
 
 impl AllocRetry {
-    /// After a direct reclaim call that left no room: `could_satisfy` tells whether some zone would
-    /// do if all its reclaimable pages were free.
+    /// Decides what follows a direct reclaim call that left no room: `could_satisfy` says whether
+    /// some zone would do if all its reclaimable pages were free.
     pub fn next(&mut self, reclaimed: u64, could_satisfy: bool) -> RetryStep {
         self.fruitless = if reclaimed > 0 { 0 } else { self.fruitless + 1 };
         if could_satisfy && self.fruitless <= MAX_RECLAIM_RETRIES {

@@ -10,9 +10,9 @@ use crate::types::{
 };
 
 impl Lru {
-    /// The group was removed. Where that is the rule its folios become its parent's at once, and
-    /// nothing of it is left; else they stay until they are evicted. True when they moved: the
-    /// host's own counts then follow.
+    /// Removes a group. Where that is the rule its folios become its parent's at once, and nothing
+    /// of it is left; else they stay until they are evicted. True when they moved: the host's
+    /// counts then follow.
     pub fn remove_memcg(&mut self, memcg: MemcgId, now: Nanos) -> bool {
         self.offline_memcg(memcg);
         let Some(parent) = self.memcgs.parent(memcg).filter(|_| self.config.reparents()) else {
@@ -37,7 +37,7 @@ impl Lru {
         true
     }
 
-    /// Removed groups of which nothing is left are never visited again.
+    /// Forgets a removed group of which nothing is left: reclaim never visits it again.
     pub fn release_if_empty(&mut self, memcg: MemcgId) -> bool {
         let gone = !self.memcgs[memcg].online && !self.memcgs[memcg].released;
         let empty = gone && self.has_no_folios(memcg);
@@ -116,7 +116,7 @@ impl Lru {
         self.folios.splice(near, far, target, true);
     }
 
-    /// Folios on no list just now follow too: whoever has them puts them back to the parent.
+    /// Folios on no list just now follow too: their holders put them back to the parent.
     fn change_owner(&mut self, from: LruvecId, to: LruvecId) {
         let [old, new] = [from, to].map(LruvecId::index);
         let (lruvecs, folios) = (&mut self.lruvecs, &mut self.folios);

@@ -43,7 +43,7 @@ impl Reclaim {
             Purpose::Balance => lru.counters[Counter::Pageoutrun] += 1,
             Purpose::Call => {
                 lru.counters[Counter::ReclaimCalls] += 1;
-                self.tell_begin(host);
+                self.trace_begin(host);
                 if !self.ctl.is_cgroup() {
                     lru.counters[Counter::Allocstall] += 1;
                 }
@@ -63,7 +63,7 @@ impl Reclaim {
             lru.counters[Counter::ZeroProgressReclaims] += 1;
         }
         if self.purpose == Purpose::Call {
-            self.tell_end(host);
+            self.trace_end(host);
         }
         Step::Done { reclaimed }
     }
@@ -108,7 +108,7 @@ impl Reclaim {
         }
         match self.purpose {
             Purpose::Request { .. } => {
-                self.tell_end(host);
+                self.trace_end(host);
                 self.next_request(lru, Some(self.ctl.reclaimed), host);
             }
             _ => self.over = true,
@@ -148,15 +148,15 @@ impl Reclaim {
         let batch = if lru.config.reclaim_in_quarters { left / 4 } else { left };
         let fresh = ScanControl::new(Reclaimer::Proactive, self.ctl.target, batch);
         self.ctl = ScanControl { swappiness: self.ctl.swappiness, ..fresh };
-        self.tell_begin(host);
+        self.trace_begin(host);
     }
 
-    fn tell_begin(&self, host: &mut impl Host) {
+    fn trace_begin(&self, host: &mut impl Host) {
         let ScanControl { target, order, .. } = self.ctl;
         host.trace(TraceEvent::CallBegins { target, order });
     }
 
-    fn tell_end(&self, host: &mut impl Host) {
+    fn trace_end(&self, host: &mut impl Host) {
         let ScanControl { target, reclaimed, .. } = self.ctl;
         host.trace(TraceEvent::CallEnds { target, reclaimed });
     }
@@ -176,8 +176,8 @@ impl Reclaim {
         let lru_type = list.first().map(|&first| lru.folios[first].lru_type());
         let done = lru.process(&mut self.ctl, &mut list, manner, host);
         if let Some(lru_type) = lru_type {
-            let told = done.told(&self.ctl, lru.place(lruvec), u64::from(scanned), lru_type);
-            host.trace(TraceEvent::ShrunkInactive(told));
+            let event = done.event(&self.ctl, lru.place(lruvec), u64::from(scanned), lru_type);
+            host.trace(TraceEvent::ShrunkInactive(event));
         }
         self.ctl.reclaimed += done.freed;
         lru.hold_isolated(lruvec, &done.waiting);

@@ -9,15 +9,15 @@ use crate::types::{FolioId, Nanos, NodeId};
 /// Names the event that a reclaimer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Throttle {
-    /// Writeback to make progress.
+    /// Waits for writeback to make progress.
     Writeback,
-    /// Isolated pages to return.
+    /// Waits for isolated pages to return.
     Isolated,
-    /// Somebody to make progress.
+    /// Waits for another reclaimer to make progress.
     Noprogress,
-    /// Congested dirty pages to be written.
+    /// Waits for congested dirty pages to be written.
     Congested,
-    /// This folio to be written (cgroup v1).
+    /// Waits for this folio to be written (cgroup v1).
     Folio(FolioId),
 }
 
@@ -75,7 +75,7 @@ impl Lru {
         congested.then_some(Throttle::Congested)
     }
 
-    /// Lets those go on who wait for progress, or says that this caller made none (global direct
+    /// Lets tasks go on that wait for progress, or says that this caller made none (global direct
     /// reclaim at the last priority but one).
     pub(crate) fn judge_progress(
         &mut self,

@@ -9,9 +9,9 @@ use crate::types::{LruvecId, MemcgId, NodeId};
 /// How the memcgs of a visit are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemcgSource {
-    /// In the order of the hierarchy.
+    /// Visits groups in the order of the hierarchy.
     Tree(TreeWalk),
-    /// In the bins of the memcg LRU.
+    /// Visits groups in the bins of the memcg LRU.
     Bins(BinWalk),
 }
 

@@ -18,9 +18,9 @@ pub(crate) struct Controller {
 /// Counts pages of one tier of one type: those that came back, and those that left or were spared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierRate {
-    /// Refaulted.
+    /// Counts refaulted pages.
     pub refaulted: u64,
-    /// Evicted and protected.
+    /// Counts evicted and protected pages.
     pub total: u64,
 }
 
@@ -73,7 +73,7 @@ impl Controller {
         }
     }
 
-    /// All that is compared, for who wants to see it.
+    /// Returns all that is compared, for dumps.
     pub(crate) fn rates(&self) -> TierRates {
         LruType::ALL.map(|lru_type| {
             core::array::from_fn(|tier| {
@@ -110,7 +110,7 @@ impl Controller {
         self.limit(lru_type, lru_type, gains)
     }
 
-    /// Which type to evict from, by refault rates and swappiness.
+    /// Selects the type to evict from, by refault rates and swappiness.
     pub(crate) fn preferred_type(&self, question: Question) -> LruType {
         let s = u64::from(question.swappiness);
         let file_first = match question.model {

@@ -11,13 +11,13 @@ use crate::types::{
 /// Names a classic list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClassicList {
-    /// Inactive anon.
+    /// Holds inactive anon pages.
     InactiveAnon,
-    /// Active anon.
+    /// Holds active anon pages.
     ActiveAnon,
-    /// Inactive file.
+    /// Holds inactive file pages.
     InactiveFile,
-    /// Active file.
+    /// Holds active file pages.
     ActiveFile,
 }
 

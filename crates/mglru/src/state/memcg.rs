@@ -80,7 +80,7 @@ impl core::ops::IndexMut<MemcgId> for MemcgTree {
 /// A walk over the memcgs of a subtree, in pre-order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeWalk {
-    /// Every memcg once, whatever others do.
+    /// Visits every memcg once, whatever other reclaimers do.
     Full {
         /// Last one visited.
         last: Option<MemcgId>,

@@ -28,15 +28,15 @@ const NR_HEADS: usize = MEMCG_NR_GENS * MEMCG_NR_BINS;
 /// A move inside the memcg LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rotation {
-    /// It came into being: tail of a bin of the old generation.
+    /// Puts a new group at the tail of a bin of the old generation.
     Online,
-    /// Over its soft limit: to the head of a bin of its generation.
+    /// Puts a group over its soft limit at the head of a bin of its generation.
     Head,
-    /// Once more, later: to the tail of a bin of its generation.
+    /// Puts a group that is to be visited once more, later, at the tail of a bin of its generation.
     Tail,
-    /// Offline: to the head of a bin of the old generation.
+    /// Puts an offline group at the head of a bin of the old generation.
     Old,
-    /// Done for this generation: to the tail of a bin of the young one.
+    /// Puts a group that is done for this generation at the tail of a bin of the young one.
     Young,
 }
 

@@ -4,16 +4,16 @@
 use crate::state::memcg_lru::MemcgLru;
 use crate::types::ANON_AND_FILE;
 
-/// Throttled tasks that may go on now.
+/// Lists the kinds of throttled tasks that may go on now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakes {
-    /// Those that wait for writeback.
+    /// Wakes tasks that wait for writeback.
     pub writeback: bool,
-    /// Those that wait for isolated pages to return.
+    /// Wakes tasks that wait for isolated pages to return.
     pub isolated: bool,
-    /// The working set does not fit (`min_ttl`): kill somebody.
+    /// Asks to kill a process: the working set does not fit (`min_ttl`).
     pub out_of_memory: bool,
-    /// Those that wait for somebody to make progress.
+    /// Wakes tasks that wait for another reclaimer to make progress.
     pub noprogress: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Node {
     pub(crate) lru_pages: [u64; ANON_AND_FILE],
     /// Those of them in generations that report as inactive (MGLRU), per type.
     pub(crate) inactive_pages: [u64; ANON_AND_FILE],
-    /// Which memcg root reclaim comes to next.
+    /// Holds the memcg that root reclaim comes to next.
     pub(crate) memcg_lru: MemcgLru,
     /// Dirty file pages.
     pub(crate) dirty: u64,

@@ -10,7 +10,7 @@ use super::{Control, Naive};
 /// The group's number; the root is 0.
 const GROUP: usize = 1;
 
-/// What is done with a memcg that was visited.
+/// Says what is done with a memcg that was visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op {
     Tail,

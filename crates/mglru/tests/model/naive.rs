@@ -17,7 +17,7 @@ pub use bins::Bins;
 pub use controller::Controller;
 pub use reclaim::Control;
 
-/// What a call for so many pages starts from.
+/// Returns the state that a call for so many pages starts from.
 pub fn control(pages: u64) -> Control {
     Control::new(pages)
 }
@@ -61,7 +61,7 @@ pub struct Page {
     pub pte: Option<Pte>,
 }
 
-/// What an evicted page left (spec §6).
+/// Holds what an evicted page left (spec §6).
 #[derive(Clone, Copy, Debug)]
 pub struct Shadow {
     pub seq: usize,

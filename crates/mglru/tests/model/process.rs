@@ -5,7 +5,7 @@ use mglru::FolioKind;
 use super::reclaim::Control;
 use super::{Key, Naive, Shadow, controller};
 
-/// What a list of isolated pages came to.
+/// Holds the result of a list of isolated pages.
 #[derive(Clone, Debug, Default)]
 pub struct Processed {
     pub freed: u64,
@@ -13,7 +13,7 @@ pub struct Processed {
     pub survivors: Vec<Key>,
 }
 
-/// What the references say.
+/// Says what the references mean.
 enum References {
     Reclaim,
     Keep,

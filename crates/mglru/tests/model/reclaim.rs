@@ -5,7 +5,7 @@ use mglru::config::Floor;
 use super::Naive;
 use super::aging::Need;
 
-/// What a reclaim call wants and has done.
+/// Holds what a reclaim call wants and has done.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     pub goal: u64,

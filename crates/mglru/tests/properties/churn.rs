@@ -7,7 +7,7 @@ use mglru::{Config, FolioId, FolioKind, Gfp, MemcgId, MmId, Reclaim, Shadow};
 
 use crate::toy::{NODE, NORMAL, World};
 
-/// What can be told apart from outside.
+/// Holds what can be distinguished from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     dump: String,

@@ -299,8 +299,8 @@ fn looking_around_from_file_memory_skips_anonymous_neighbours_in_6_12() {
     }
 }
 
-/// Spec §4.3: whoever isolated a folio asks for its accessed bits himself (K614), so one that is in
-/// use is not freed because a neighbour in the same batch was looked at first.
+/// Spec §4.3: the reclaimer that isolated a folio asks for its accessed bits itself (K614), so one
+/// that is in use is not freed because a neighbour in the same batch was looked at first.
 #[test]
 fn neighbours_isolated_together_are_each_asked() {
     for variant in ["before", "after"] {

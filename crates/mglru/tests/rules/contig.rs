@@ -29,7 +29,7 @@ fn lay(world: &mut World, folios: &[FolioId], block: &[Option<usize>], end: Neig
     world.toy.block = frames.collect();
 }
 
-/// What the first batch that frees anything frees.
+/// Returns what the first batch that frees anything frees.
 fn first_freed(world: &mut World) -> Vec<u32> {
     let mut reclaim = Reclaim::direct(NODE, NORMAL, ORDER, Gfp::default());
     while world.toy.freed.is_empty() && world.step(&mut reclaim).is_none() {}

@@ -50,7 +50,7 @@ fn a_group_below_low_loses_pages_only_when_nothing_else_is_left() {
         assert!(world.run(direct()) > 0, "{variant}");
         assert!(steals(&world, a) > 0, "{variant}");
         assert!(world.toy.low_events.iter().all(|&g| g == a.index()), "{variant}");
-        assert!(!world.toy.low_events.is_empty(), "{variant}: it is told of it");
+        assert!(!world.toy.low_events.is_empty(), "{variant}: it has the event");
     }
 }
 

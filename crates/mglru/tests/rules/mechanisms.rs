@@ -27,7 +27,7 @@ fn rates_after_refault(settings: &[(&str, &str)]) -> [TierRate; 4] {
 }
 
 #[test]
-fn folios_are_told_apart_by_as_many_tiers_as_there_are() {
+fn folios_are_distinguished_by_as_many_tiers_as_there_are() {
     let one = TierRate { refaulted: 1, total: 1 };
     for (tiers, tier) in [("4", 2), ("3", 2), ("2", 1), ("1", 0)] {
         assert_eq!(rates_after_refault(&[("tiers", tiers)])[tier], one, "{tiers} tiers");

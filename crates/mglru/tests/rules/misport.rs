@@ -5,14 +5,14 @@ use mglru::{Counter, Gfp, MemcgId, Reclaim};
 
 use crate::toy::World;
 
-/// What a pass at the first priority came to.
+/// Holds the result of a pass at the first priority.
 #[derive(Debug, PartialEq, Eq)]
 struct FirstPass {
     /// Pages met beyond the budget and two scans of a batch.
     over_budget: bool,
     /// Generations made although three were left.
     aged: bool,
-    /// What the core itself counted of both.
+    /// Holds the core's counts of both.
     counted: [bool; 2],
 }
 

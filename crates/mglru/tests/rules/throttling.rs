@@ -1,4 +1,4 @@
-//! Who must wait, for what, how long (spec §9.4, §9.5).
+//! Tests which tasks must wait, for what, how long (spec §9.4, §9.5).
 
 use mglru::folio::Bit;
 use mglru::{Counter, FolioId, Gfp, MemcgId, Reclaim, Step, Throttle};

@@ -26,7 +26,7 @@ pub const NODE: NodeId = NodeId(0);
 /// A page-table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pte {
-    /// What it maps.
+    /// Names the folio that it maps.
     pub folio: FolioId,
     /// Its accessed bit.
     pub young: bool,
@@ -41,7 +41,7 @@ pub struct Mapping {
     pub start: u64,
     /// One past the last page.
     pub end: u64,
-    /// What backs it.
+    /// Names its backing.
     pub backing: Backing,
     /// No SEQ/RAND advice.
     pub recency: bool,
@@ -90,7 +90,7 @@ pub struct Freed {
     pub lru_type: LruType,
     /// Its pages.
     pub pages: u64,
-    /// What it left.
+    /// Holds the shadow that it left.
     pub shadow: Shadow,
 }
 
@@ -119,7 +119,7 @@ pub struct Toy {
     pub flusher_wakes: u64,
     /// Priorities at which slab caches were shrunk, with the group.
     pub slab_calls: Vec<(usize, u8)>,
-    /// What the slab caches give at each call.
+    /// Counts what the slab caches give at each call.
     pub slab: SlabWork,
     /// Swap-backed folios whose copy on swap is current.
     pub stored: BTreeSet<FolioId>,

@@ -17,7 +17,7 @@ pub struct World {
     pub lru: Lru,
     /// The machine.
     pub toy: Toy,
-    /// What reclaimers slept on, in order.
+    /// Lists the throttles that reclaimers slept on, in order.
     pub sleeps: Vec<Throttle>,
     /// The invariants are checked after every step of a reclaim, not only at its end.
     pub checks_steps: bool,
@@ -212,7 +212,7 @@ impl World {
         panic!("reclaim does not end");
     }
 
-    /// One step; `Some` when the call is over. Who sleeps on a folio gets it written.
+    /// One step; `Some` when the call is over. A call that sleeps on a folio gets it written.
     pub fn step(&mut self, reclaim: &mut Reclaim) -> Option<u64> {
         let step = reclaim.step(&mut self.lru, &mut self.toy);
         if self.checks_steps || matches!(step, Step::Done { .. }) {

@@ -1,4 +1,4 @@
-//! Whether KVM works here. Only booting tells: many hosts show a device that cannot run a guest.
+//! Whether KVM works here. Only booting shows it: many hosts show a device that cannot run a guest.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::{guest, pack, watch};
 const AT_MOST: Duration = Duration::from_secs(20);
 const MEMORY: u64 = 512 << 20;
 
-/// `kvm` or `tcg`, as asked for or as this host can. The host is tried once.
+/// Chooses `kvm` or `tcg`, as asked for or as this host can. The host is tried once.
 ///
 /// # Errors
 /// When the guest program cannot be had.
@@ -31,8 +31,8 @@ pub fn choose(asked: Accelerator, image: &Path) -> Result<&'static str, String> 
     let works = WORKS.get_or_init(|| {
         let tried = try_kvm(image)?;
         if let Err(why) = &tried {
-            let told = "runs without KVM (counts stay, times mean little)";
-            let _ = writeln!(std::io::stderr(), "mglru: the guest {told}: {why}");
+            let warning = "runs without KVM (counts stay, times mean little)";
+            let _ = writeln!(std::io::stderr(), "mglru: the guest {warning}: {why}");
         }
         Ok(tried.is_ok())
     });

@@ -8,7 +8,7 @@ const SHARE: u32 = 8;
 /// Ticks of `/proc/PID/stat` in a second; user space sees 100 on every machine.
 const TICKS: u64 = 100;
 
-/// Time that a guest has had since its start.
+/// Measures the time that a guest has had since its start.
 pub struct Allowance {
     start: Instant,
     /// The process whose processor time counts.

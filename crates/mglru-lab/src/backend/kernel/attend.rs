@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Gives a machine whose moment has come to a debugger, until that leaves or the machine ends.
 ///
 /// # Errors
-/// When QEMU cannot listen, or nobody can be told where it does.
+/// When QEMU cannot listen, or its address cannot be printed.
 pub fn attend(
     qemu: &mut Qemu,
     lines: &Receiver<String>,

@@ -46,7 +46,7 @@ pub(super) fn carried(table: &Table) -> Result<(Table, Vec<(PathBuf, String)>), 
         table.insert("text".to_string(), Value::String(text));
         return Ok((table, Vec::new()));
     }
-    // The name is kept: it may tell the format.
+    // The name is kept: it may name the format.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let place = format!("{TRACES}/{name}");
     table.insert("path".to_string(), Value::String(place.clone()));

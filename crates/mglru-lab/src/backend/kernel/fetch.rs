@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const NEWEST_PACKAGE: &str = "linux-image-cloud-amd64";
 /// Ends the name of a folder that is being unpacked.
 pub const UNDER_WAY: &str = "new";
-/// Packages that make up a kernel, by the beginnings of their names.
+/// Names the packages that make up a kernel, by the beginnings of their names.
 pub const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
 
 /// Fetches the kernel that is booted unless another is asked for.
@@ -58,21 +58,22 @@ pub fn update() -> Result<(), String> {
     step("apt-get", &["update", "-q"], Path::new("/")).map(drop)
 }
 
-/// The mirror of Debian that this system uses.
+/// Returns the mirror of Debian that this system uses.
 pub fn mirror() -> Result<String, String> {
     let wanted = ["Identifier: Packages", "Label: Debian", "Component: main"];
     let asked = [&["indextargets", "--format", "$(REPO_URI)"][..], &wanted].concat();
-    let told = step("apt-get", &asked, Path::new("/"))?;
-    told.lines().next().map(str::to_string).ok_or("this system has no mirror of Debian".to_string())
+    let stdout = step("apt-get", &asked, Path::new("/"))?;
+    let first = stdout.lines().next().map(str::to_string);
+    first.ok_or("this system has no mirror of Debian".to_string())
 }
 
-/// Said where there is no cache.
+/// Reports that there is no cache.
 pub const HOMELESS: &str = "HOME is not set: nowhere to keep a kernel";
 
-/// Holds the options that tell apt where to look.
+/// Holds the options that set where apt looks.
 pub struct Apt<'a> {
     options: Vec<String>,
-    /// For what is downloaded.
+    /// Names the folder for downloads.
     pub folder: &'a Path,
 }
 
@@ -182,8 +183,8 @@ fn unpack_beside(packages: &[PathBuf], root: &Path, beside: &Path) -> Result<(),
 /// # Errors
 /// The last line it said, if it failed, and that a signal came.
 pub fn step(program: &str, args: &[&str], folder: &Path) -> Result<String, String> {
-    let told = args.iter().filter(|arg| !arg.starts_with("-o")).copied().collect::<Vec<_>>();
-    let _ = writeln!(std::io::stderr(), "mglru: {program} {}", told.join(" "));
+    let shown = args.iter().filter(|arg| !arg.starts_with("-o")).copied().collect::<Vec<_>>();
+    let _ = writeln!(std::io::stderr(), "mglru: {program} {}", shown.join(" "));
     let mut command = Command::new(program);
     command.args(args).current_dir(folder).env("DEBIAN_FRONTEND", "noninteractive");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -194,7 +195,7 @@ pub fn step(program: &str, args: &[&str], folder: &Path) -> Result<String, Strin
     }
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed");
-    Err(format!("{program} {}: {last}", told.join(" ")))
+    Err(format!("{program} {}: {last}", shown.join(" ")))
 }
 
 /// Waits, shows on a terminal how much lies in the folder, and ends the program when a signal asks
@@ -228,7 +229,7 @@ fn waited_for(child: Child, folder: &Path) -> std::io::Result<Output> {
     }
 }
 
-/// Bytes in a folder, for people who watch.
+/// Counts bytes in a folder, for the progress line.
 fn size_of(folder: &Path, bar: &ProgressBar) -> u64 {
     if bar.is_hidden() {
         return 0;
@@ -243,14 +244,14 @@ mod tests {
 
     #[test]
     fn the_packages_behind_the_package_are_found() {
-        let told = "linux-image-6.12-cloud-amd64\n  Depends: linux-image-6.12.117+deb12-cloud-amd64\
+        let text = "linux-image-6.12-cloud-amd64\n  Depends: linux-image-6.12.117+deb12-cloud-amd64\
             \n  Recommends: firmware\n";
-        assert_eq!(parts(told), ["linux-image-6.12.117+deb12-cloud-amd64"]);
-        let told = "  Depends: linux-base-7.3.4-cloud-amd64\n\
+        assert_eq!(parts(text), ["linux-image-6.12.117+deb12-cloud-amd64"]);
+        let text = "  Depends: linux-base-7.3.4-cloud-amd64\n\
             \x20 Depends: linux-binary-7.3.4-cloud-amd64\n\
             \x20 Depends: linux-modules-7.3.4-cloud-amd64\n  Depends: linux-modules-cloud-amd64\n";
         let found = ["linux-binary-7.3.4-cloud-amd64", "linux-modules-7.3.4-cloud-amd64"];
-        assert_eq!(parts(told), found);
+        assert_eq!(parts(text), found);
         assert!(parts("N: No packages found\n").is_empty());
     }
 

@@ -10,12 +10,12 @@ use mglru_carried::cache;
 /// Names the newest kernel, in place of a version.
 pub const NEWEST: &str = "newest";
 
-/// A kernel that can be booted.
+/// Describes a kernel that can be booted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Its release, such as `7.1.13+deb13-cloud-amd64`.
+    /// Holds its release, such as `7.1.13+deb13-cloud-amd64`.
     pub release: String,
-    /// Its bzImage; the modules lie where they are looked for beside it.
+    /// Holds the path of its bzImage; the modules lie where they are searched for beside it.
     pub image: PathBuf,
 }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_told_from_paths() {
+    fn versions_are_read_from_paths() {
         assert!(is_version("7.1") && is_version("7.1.13+deb13-cloud-amd64"));
         assert!(!is_version("newest") && !is_version("7") && !is_version("a/7.1"));
         assert!(!is_version("bzImage-7.1"));

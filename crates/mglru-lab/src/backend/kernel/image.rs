@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::fetched;
 use super::spec::KernelSpec;
 
-/// Name of the Debian package whose kernel is the default.
+/// Names the Debian package whose kernel is the default.
 pub const PACKAGE: &str = "linux-image-6.12-cloud-amd64";
 /// Release names of that package begin so.
 const DEFAULT: &str = "6.12";
@@ -22,14 +22,14 @@ const HEADER: usize = 0x206;
 /// Describes a kernel to boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The bzImage.
+    /// Holds the path of the bzImage.
     pub path: PathBuf,
-    /// Folder of its modules; none: everything it needs is built in.
+    /// Names the folder of its modules; none: everything that it needs is built in.
     pub modules: Option<PathBuf>,
 }
 
 impl Image {
-    /// The kernel a plan asks for.
+    /// Finds the kernel that a plan asks for.
     ///
     /// # Errors
     /// When it is not there, with the command that fetches the default.
@@ -110,12 +110,12 @@ fn modules_beside(image: &Path) -> Option<PathBuf> {
     below.into_iter().find(|dir| dir.is_dir())
 }
 
-/// Where the default kernel is unpacked.
+/// Returns the folder in which the default kernel is unpacked.
 pub fn fetched_root() -> Option<PathBuf> {
     cache().map(|cache| cache.join("kernel"))
 }
 
-/// Where the newest kernel is unpacked.
+/// Returns the folder in which the newest kernel is unpacked.
 pub fn newest_root() -> Option<PathBuf> {
     cache().map(|cache| cache.join("newest"))
 }
@@ -134,8 +134,11 @@ mod tests {
         let mut bytes = [0; HEADER];
         fs::write(&image, bytes).unwrap();
         let spec = KernelSpec { image: Some(image.clone()), ..KernelSpec::default() };
-        let told = Image::of(&spec).unwrap_err();
-        assert!(told.ends_with("bzImage") && told.contains("is no kernel to boot"), "{told}");
+        let message = Image::of(&spec).unwrap_err();
+        assert!(
+            message.ends_with("bzImage") && message.contains("is no kernel to boot"),
+            "{message}"
+        );
         bytes[SIGNATURE..SIGNATURE + 2].copy_from_slice(&[0x55, 0xaa]);
         bytes[HEADER - MAGIC.len()..].copy_from_slice(MAGIC);
         fs::write(&image, bytes).unwrap();

@@ -24,7 +24,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// With the console, which the kernel gives to the first process.
+    /// Begins an archive with the console, which the kernel gives to the first process.
     ///
     /// # Errors
     /// As the archive's writer says.

@@ -35,14 +35,14 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("qemu-x86_64", "qemu-user"),
 ];
 
-/// Something the kernel backend needs.
+/// Describes a part that the kernel backend needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Name of the part.
+    /// Names the part.
     pub what: String,
-    /// The part that is there, or the one line that mends its absence.
+    /// Holds the part that is there, or the one line that mends its absence.
     pub state: Result<String, String>,
-    /// No booted kernel runs without it.
+    /// Says that no booted kernel runs without it.
     pub needed: bool,
 }
 

@@ -11,9 +11,9 @@ use object::{Object, ObjectSection};
 /// Holds a module that is ready to be packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, with underscores.
+    /// Holds the module's name, with underscores.
     pub name: String,
-    /// The ELF file, not compressed.
+    /// Holds the ELF file, not compressed.
     pub bytes: Vec<u8>,
 }
 

@@ -13,19 +13,19 @@ use serde_json::{Value as Json, json};
 /// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Our end of the line.
+/// Holds this program's end of the connection.
 pub struct Monitor {
     lines: BufReader<UnixStream>,
-    /// The machine was let go on since it was stopped.
+    /// Says that the machine was let go on since it was stopped.
     pub is_resumed: bool,
 }
 
-/// QEMU's end, which its process takes over.
+/// Holds QEMU's end, which its process takes over.
 pub struct Far(UnixStream);
 
 impl Far {
-    /// Words that have QEMU listen at it.
-    pub fn words(&self) -> [String; 4] {
+    /// Returns the arguments that make QEMU listen at this end.
+    pub fn args(&self) -> [String; 4] {
         let socket = format!("socket,id=monitor,fd={}", self.0.as_raw_fd());
         ["-chardev".into(), socket, "-mon".into(), "chardev=monitor,mode=control".into()]
     }
@@ -37,10 +37,10 @@ impl Monitor {
     /// # Errors
     /// When the system gives no sockets.
     pub fn pair() -> Result<(Self, Far), String> {
-        let told = |e: std::io::Error| format!("QEMU's monitor: {e}");
-        let (near, far) = UnixStream::pair().map_err(told)?;
-        near.set_read_timeout(Some(ANSWER)).map_err(told)?;
-        fcntl_setfd(far.as_fd(), FdFlags::empty()).map_err(|e| told(e.into()))?;
+        let failed = |e: std::io::Error| format!("QEMU's monitor: {e}");
+        let (near, far) = UnixStream::pair().map_err(failed)?;
+        near.set_read_timeout(Some(ANSWER)).map_err(failed)?;
+        fcntl_setfd(far.as_fd(), FdFlags::empty()).map_err(|e| failed(e.into()))?;
         Ok((Self { lines: BufReader::new(near), is_resumed: false }, Far(far)))
     }
 
@@ -84,15 +84,15 @@ impl Monitor {
     }
 
     fn ask(&mut self, command: &str, arguments: Json) -> Result<Json, String> {
-        let told = |e: std::io::Error| format!("QEMU's monitor: {command}: {e}");
+        let failed = |e: std::io::Error| format!("QEMU's monitor: {command}: {e}");
         let mut asked = json!({"execute": command});
         if arguments.as_object().is_some_and(|given| !given.is_empty()) {
             asked["arguments"] = arguments;
         }
-        self.lines.get_mut().write_all(format!("{asked}\n").as_bytes()).map_err(told)?;
+        self.lines.get_mut().write_all(format!("{asked}\n").as_bytes()).map_err(failed)?;
         loop {
             let mut line = String::new();
-            if self.lines.read_line(&mut line).map_err(told)? == 0 {
+            if self.lines.read_line(&mut line).map_err(failed)? == 0 {
                 return Err(format!("QEMU's monitor: {command}: QEMU is gone"));
             }
             let Ok(mut heard) = serde_json::from_str::<Json>(&line) else { continue };

@@ -9,26 +9,26 @@ use mglru_guest::order::TARGETS;
 /// Describes how a booted kernel shows that it meets a need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// The guest program runs and reports.
+    /// Requires that the guest program runs and reports.
     Boots,
-    /// A file or folder is there.
+    /// Requires that a file or folder is there.
     There(&'static str),
-    /// A text has a word.
+    /// Requires that a text has a word.
     Word(&'static str, &'static str),
 }
 
-/// Something that runs need.
+/// Describes a feature of the kernel that runs need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// Name of the need.
+    /// Names the need.
     pub what: &'static str,
-    /// Options that make it, each `=y`.
+    /// Lists options that provide it, each `=y`.
     pub options: &'static [&'static str],
-    /// Modules that have it, where it is not built in.
+    /// Lists modules that provide it, where it is not built in.
     pub modules: &'static [&'static str],
-    /// Plans that need it; none: all.
+    /// Names the plans that need it; none: all.
     pub only: Option<&'static str>,
-    /// How it shows.
+    /// Says how its presence shows.
     pub sign: Sign,
 }
 
@@ -37,7 +37,7 @@ use Sign::{Boots, There, Word};
 const FILE_SYSTEMS: &str = "/proc/filesystems";
 const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
 
-/// Everything that runs need, what all need first.
+/// Lists everything that runs need, what all need first.
 pub const NEEDS: [Need; 22] = [
     need(
         "a machine with two serial ports",
@@ -138,7 +138,7 @@ impl Need {
         }
     }
 
-    /// The options as a fragment has them.
+    /// Writes the options as a fragment has them.
     pub fn settings(&self) -> String {
         let lines = self.options.iter().map(|option| format!("CONFIG_{option}=y"));
         lines.collect::<Vec<_>>().join(" ")

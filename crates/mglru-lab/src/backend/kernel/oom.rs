@@ -20,11 +20,11 @@ const STARVED: [&str; 3] = ["deadlocked on memory", "no killable processes", "Ou
 /// Describes a process that the kernel killed for want of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Killed {
-    /// Its name, as the kernel knows it.
+    /// Holds the name of the process, as the kernel knows it.
     pub process: String,
-    /// Its number in the guest.
+    /// Holds its number in the guest.
     pub pid: u32,
-    /// A group was out of memory, not the machine.
+    /// Says that a group was out of memory, not the machine.
     pub in_group: bool,
 }
 
@@ -42,13 +42,13 @@ fn kill(line: &str) -> Option<Killed> {
     Some(Killed { process: rest[..end].to_string(), pid: pid.parse().ok()?, in_group })
 }
 
-/// True when a panic says that memory ran out.
+/// Tells whether a panic is for want of memory.
 pub fn is_starved(panic: &str) -> bool {
-    STARVED.iter().any(|words| panic.contains(words))
+    STARVED.iter().any(|phrase| panic.contains(phrase))
 }
 
-/// The kills as a record tells them: whose process it was where it was one of the workload's.
-pub fn told(killed: &[Killed], workers: &[Ended], layout: &Layout) -> Json {
+/// Writes the kills as a record holds them, with the group of a process of the workload.
+pub fn as_json(killed: &[Killed], workers: &[Ended], layout: &Layout) -> Json {
     let plan = order::workers(layout);
     let kill = |killed: &Killed| {
         let whose = workers.iter().position(|ended| ended.pid == Some(killed.pid));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_about_memory_are_told_from_others() {
+    fn panics_about_memory_are_distinguished_from_others() {
         let text = "Kernel panic - not syncing: ";
         assert!(is_starved(&format!("{text}System is deadlocked on memory")));
         assert!(is_starved(&format!("{text}Out of memory: compulsory panic_on_oom is enabled")));
@@ -99,12 +99,15 @@ mod tests {
             ..Layout::default()
         };
         let ended = Ended { signal: Some(9), pid: Some(61), ..Ended::default() };
-        let told = told(&killed(MESSAGES), &[ended], &layout);
+        let kills = as_json(&killed(MESSAGES), &[ended], &layout);
         assert_eq!(
-            told[0],
+            kills[0],
             json!({ "process": "init", "pid": 61, "out_of_memory": "machine", "group": "/a",
                     "tasks": 2 })
         );
-        assert_eq!((&told[1]["out_of_memory"], &told[1]["group"]), (&"group".into(), &Json::Null));
+        assert_eq!(
+            (&kills[1]["out_of_memory"], &kills[1]["group"]),
+            (&"group".into(), &Json::Null)
+        );
     }
 }

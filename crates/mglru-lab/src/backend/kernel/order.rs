@@ -111,12 +111,12 @@ pub fn size_disk(order: &mut Order, room: Size) {
     made.into_iter().for_each(|made| made.bytes = bytes);
 }
 
-/// Memory of the guest that is its disks.
+/// Counts the guest's memory that serves as disks, bytes.
 pub fn disk_memory(order: &Order) -> u64 {
     made(order).into_iter().chain(order.swap_disk).map(|disk| disk.bytes).sum()
 }
 
-/// The disk that the guest makes, if it does.
+/// Returns the disk that the guest makes, if it does.
 pub fn made(order: &Order) -> Option<MemoryDisk> {
     order.disk.as_ref()?.made
 }
@@ -155,8 +155,8 @@ fn settings(machine: &MachineSpec, switches: &Switches) -> Vec<Setting> {
     settings
 }
 
-/// The workload's groups with the plan's limits, parents first, and the one swappiness they ask
-/// for, if they do: cgroup v2 has none per group.
+/// Returns the workload's groups with the plan's limits, parents first, and the one swappiness they
+/// ask for, if they do: cgroup v2 has none per group.
 ///
 /// # Errors
 /// Groups that ask for different ones.
@@ -230,7 +230,7 @@ fn group_of<'a>(layout: &'a Layout, task: &TaskSpec) -> &'a str {
     task.group.map_or("", |group| &layout.groups[group as usize].name)
 }
 
-/// Modules an order needs.
+/// Lists the modules that an order needs.
 pub fn modules(order: &Order, spec: &KernelSpec, kind: DiskKind) -> Vec<String> {
     let made: Vec<MemoryDisk> = made(order).into_iter().chain(order.swap_disk).collect();
     let mut names: Vec<&str> = match (made.is_empty(), kind) {
@@ -251,7 +251,7 @@ pub fn modules(order: &Order, spec: &KernelSpec, kind: DiskKind) -> Vec<String> 
     names.collect::<IndexSet<_>>().into_iter().collect()
 }
 
-/// Programs of the host an order needs in the guest.
+/// Names the programs of the host that an order needs in the guest.
 pub fn programs(order: &Order, spec: &KernelSpec) -> Vec<String> {
     let mut names = spec.programs.clone();
     if order.disk.as_ref().is_some_and(|disk| disk.delay_ms.is_some()) {

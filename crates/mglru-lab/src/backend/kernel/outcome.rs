@@ -1,5 +1,5 @@
-//! From what a guest told to a record's part. A workload that marks a phase `run` is measured from
-//! there, as in the simulated machine.
+//! Turns a guest's report into its part of a record. A workload that marks a phase `run` is
+//! measured from there, as in the simulated machine.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::oom;
 use super::series;
-use super::watch::Told;
+use super::watch::GuestReport;
 use crate::backend::Outcome;
 use crate::backend::sim::measured::{RUN, is_preparing, quantiles};
 use crate::record::{Group, Metrics};
@@ -55,17 +55,17 @@ pub const ROOT: &str = "/";
 ///
 /// # Errors
 /// When the guest stopped before the work was over.
-pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
-    let over = &last(told)?;
-    let span = Span::of(told, over, layout);
+pub fn outcome(report: &GuestReport, layout: &Layout) -> Result<Outcome, String> {
+    let over = &last(report)?;
+    let span = Span::of(report, over, layout);
     let mut custom = IndexMap::new();
-    custom.extend(told.workers.iter().filter_map(|w| w.measured.as_ref()).flat_map(|measured| {
+    custom.extend(report.workers.iter().filter_map(|w| w.measured.as_ref()).flat_map(|measured| {
         measured.figures.iter().map(|(name, figure)| (name.clone(), Json::from(*figure)))
     }));
     custom.insert("accesses".to_string(), Json::from(over.done.reads + over.done.writes));
-    custom.extend(string_hash(&told.workers));
-    custom.insert("kernel".to_string(), Json::from(told.kernel.clone()));
-    let boot_s = (told.boot.as_secs_f64() * 100.0).round() / 100.0;
+    custom.extend(string_hash(&report.workers));
+    custom.insert("kernel".to_string(), Json::from(report.kernel.clone()));
+    let boot_s = (report.boot.as_secs_f64() * 100.0).round() / 100.0;
     custom.insert("boot_s".to_string(), Json::from(boot_s));
     custom.extend(busy(&span).map(|busy| ("processor_busy".to_string(), Json::from(busy))));
     custom.insert("pressure_us".to_string(), pressure(&span));
@@ -73,17 +73,17 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
     custom.extend(steal_spread(&reclaimed).map(|cv| ("pgsteal_cv".to_string(), Json::from(cv))));
     custom.insert("reclaimed".to_string(), json!(reclaimed));
     custom.insert("events".to_string(), events(over));
-    custom.insert("phases".to_string(), phases(told, over, layout));
+    custom.insert("phases".to_string(), phases(report, over, layout));
     custom.insert("lru_gen".to_string(), Json::from(over.lru_gen.clone()));
-    custom.insert("series".to_string(), series::of(&told.samples));
-    custom.extend(refused(told));
-    custom.extend(starvation(told, layout));
+    custom.insert("series".to_string(), series::of(&report.samples));
+    custom.extend(refused(report));
+    custom.extend(starvation(report, layout));
     let mut counters = counters(span.from, span.to);
-    if told.starved.is_some() {
-        counters.insert("oom_kill".to_string(), told.killed.len() as u64);
+    if report.starved.is_some() {
+        counters.insert("oom_kill".to_string(), report.killed.len() as u64);
     }
     Ok(Outcome {
-        metrics: metrics(told, &span, layout)?,
+        metrics: metrics(report, &span, layout)?,
         counters,
         groups: over.groups.iter().filter(|(n, _)| *n != ROOT).map(group).collect(),
         custom,
@@ -92,30 +92,30 @@ pub fn outcome(told: &Told, layout: &Layout) -> Result<Outcome, String> {
 
 /// Returns the counters at the end; of a machine that stopped for want of memory, the last ones,
 /// and its last sign of life.
-fn last(told: &Told) -> Result<Snapshot, String> {
-    if let Some(over) = &told.over {
+fn last(report: &GuestReport) -> Result<Snapshot, String> {
+    if let Some(over) = &report.over {
         return Ok(over.clone());
     }
-    if told.starved.is_none() {
+    if report.starved.is_none() {
         return Err("the guest stopped before the work was over".to_string());
     }
-    let last = told.marks.last().map_or(&told.ready, |(_, snapshot)| snapshot);
-    let at_us = told.samples.last().map_or(0, |(at_us, _)| *at_us).max(last.at_us);
+    let last = report.marks.last().map_or(&report.ready, |(_, snapshot)| snapshot);
+    let at_us = report.samples.last().map_or(0, |(at_us, _)| *at_us).max(last.at_us);
     Ok(Snapshot { at_us, ..last.clone() })
 }
 
 /// Lists processes killed for want of memory, how many tasks of the workload went with them, and
 /// the last words of a machine that stopped.
-fn starvation(told: &Told, layout: &Layout) -> Vec<(String, Json)> {
+fn starvation(report: &GuestReport, layout: &Layout) -> Vec<(String, Json)> {
     let mut found = Vec::new();
-    if !told.killed.is_empty() {
-        let killed = oom::told(&told.killed, &told.workers, layout);
+    if !report.killed.is_empty() {
+        let killed = oom::as_json(&report.killed, &report.workers, layout);
         let tasks =
             killed.as_array().into_iter().flatten().filter_map(|kill| kill["tasks"].as_u64());
         found.push(("tasks_killed".to_string(), Json::from(tasks.sum::<u64>())));
         found.push(("oom_killed".to_string(), killed));
     }
-    found.extend(told.starved.iter().map(|line| ("stopped".to_string(), line.clone().into())));
+    found.extend(report.starved.iter().map(|line| ("stopped".to_string(), line.clone().into())));
     found
 }
 
@@ -140,15 +140,15 @@ struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    fn of(told: &'a Told, over: &'a Snapshot, layout: &Layout) -> Self {
+    fn of(report: &'a GuestReport, over: &'a Snapshot, layout: &Layout) -> Self {
         let name = |phase: u32| layout.phases.get(phase as usize).map_or("", String::as_str);
-        let first = told.marks.iter().position(|(phase, _)| name(*phase) == RUN);
-        let Some(first) = first else { return Self { from: &told.ready, to: over } };
-        let sequence = layout.sequence(told.marks[first].0);
-        let after = told.marks.iter().skip(first + 1);
+        let first = report.marks.iter().position(|(phase, _)| name(*phase) == RUN);
+        let Some(first) = first else { return Self { from: &report.ready, to: over } };
+        let sequence = layout.sequence(report.marks[first].0);
+        let after = report.marks.iter().skip(first + 1);
         let after = after.filter(|(phase, _)| layout.sequence(*phase) == sequence);
         let end = after.into_iter().find(|(phase, _)| !name(*phase).starts_with("run."));
-        Self { from: &told.marks[first].1, to: end.map_or(over, |(_, snapshot)| snapshot) }
+        Self { from: &report.marks[first].1, to: end.map_or(over, |(_, snapshot)| snapshot) }
     }
 
     fn seconds(&self) -> f64 {
@@ -156,8 +156,8 @@ impl<'a> Span<'a> {
     }
 }
 
-fn metrics(told: &Told, span: &Span, layout: &Layout) -> Result<Metrics, String> {
-    let latency = merged(&told.workers, &layout.classes)?;
+fn metrics(report: &GuestReport, span: &Span, layout: &Layout) -> Result<Metrics, String> {
+    let latency = merged(&report.workers, &layout.classes)?;
     let ended = span.to.done.ops - span.from.done.ops;
     let ops = if layout.classes.is_empty() { ended } else { ended.min(latency.len()) };
     let seconds = span.seconds();
@@ -281,18 +281,18 @@ fn events(over: &Snapshot) -> Json {
 }
 
 /// Commands that the kernel refused, with its errors; none where it refused none.
-fn refused(told: &Told) -> Option<(String, Json)> {
-    let refused = told.commands.iter().filter(|(_, command)| command.rc != 0);
-    let told = |(_, command): &(usize, Command)| json!({ "text": command.text, "rc": command.rc });
-    let refused: Vec<Json> = refused.map(told).collect();
+fn refused(report: &GuestReport) -> Option<(String, Json)> {
+    let refused = report.commands.iter().filter(|(_, command)| command.rc != 0);
+    let line = |(_, command): &(usize, Command)| json!({ "text": command.text, "rc": command.rc });
+    let refused: Vec<Json> = refused.map(line).collect();
     (!refused.is_empty()).then(|| ("refused".to_string(), Json::from(refused)))
 }
 
 /// Counters and generations of each phase, which ends where the next of its sequence begins.
-fn phases(told: &Told, over: &Snapshot, layout: &Layout) -> Json {
+fn phases(report: &GuestReport, over: &Snapshot, layout: &Layout) -> Json {
     let phase = |(at, (number, from)): (usize, &(u32, Snapshot))| {
         let sequence = layout.sequence(*number);
-        let mut after = told.marks.iter().skip(at + 1);
+        let mut after = report.marks.iter().skip(at + 1);
         let end = after.find(|(next, _)| layout.sequence(*next) == sequence);
         let to = end.map_or(over, |(_, snapshot)| snapshot);
         json!({
@@ -304,7 +304,7 @@ fn phases(told: &Told, over: &Snapshot, layout: &Layout) -> Json {
             "lru_gen": to.lru_gen,
         })
     };
-    told.marks.iter().enumerate().map(phase).collect()
+    report.marks.iter().enumerate().map(phase).collect()
 }
 
 #[cfg(test)]

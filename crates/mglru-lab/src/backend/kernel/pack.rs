@@ -23,7 +23,7 @@ pub fn basics(archive: &mut Archive, guest: &[u8], order: &Order) -> Result<(), 
     packed.map_err(|e| e.to_string())
 }
 
-/// The modules, and what the order is to say about them.
+/// Returns the modules, and what the order is to say about them.
 ///
 /// # Errors
 /// Names a module that is not there.
@@ -44,7 +44,7 @@ pub fn modules(
     Ok(paths)
 }
 
-/// Programs with their libraries.
+/// Packs programs with their libraries.
 ///
 /// # Errors
 /// Names one that is not installed.

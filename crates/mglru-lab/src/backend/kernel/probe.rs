@@ -25,15 +25,15 @@ const PATIENCE: u32 = 4;
 /// Describes something that a kernel lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
-    /// What.
+    /// Names what the kernel lacks.
     pub what: &'static str,
-    /// Plans that need it; none: all.
+    /// Names the plans that need it; none: all.
     pub only: Option<&'static str>,
-    /// Change that mends it.
+    /// Says which change mends it.
     pub fix: String,
 }
 
-/// Boots a kernel and tells its release and what it lacks.
+/// Boots a kernel and returns its release and what it lacks.
 ///
 /// # Errors
 /// It cannot be booted on this host, or does not boot.
@@ -58,14 +58,14 @@ pub fn probe(image: &Path, modules: Option<PathBuf>) -> Result<(String, Vec<Lack
     };
     let qemu = machine.start(console.path())?;
     let ending = watch::Ending::default();
-    let told = watch::listen(qemu, AT_MOST, PATIENCE, console.path(), ending);
-    let told = told.map_err(|e| match e {
+    let report = watch::listen(qemu, AT_MOST, PATIENCE, console.path(), ending);
+    let report = report.map_err(|e| match e {
         Failure::Machine(why) => Failure::Machine(unbooted(&why, console.path())),
         input => input,
     })?;
     let silent = || Failure::Machine("stopped before it said what it has".to_string());
-    let shown = told.probed.ok_or_else(silent)?;
-    Ok((told.kernel, lacks(&shown, image.modules.as_deref(), &absent)))
+    let shown = report.probed.ok_or_else(silent)?;
+    Ok((report.kernel, lacks(&shown, image.modules.as_deref(), &absent)))
 }
 
 /// The guest with its order and all modules that are there; also names those that are not.
@@ -141,11 +141,11 @@ mod tests {
     fn what_is_missing_names_options_and_modules() {
         let all = NEEDS.iter().filter_map(Need::path);
         let word = |path: &str| {
-            let words = NEEDS.iter().filter_map(|need| match need.sign {
+            let found = NEEDS.iter().filter_map(|need| match need.sign {
                 super::super::needs::Sign::Word(at, word) if at == path => Some(word),
                 _ => None,
             });
-            words.collect::<Vec<_>>().join(" ")
+            found.collect::<Vec<_>>().join(" ")
         };
         let mut shown: BTreeMap<String, String> =
             all.map(|path| (path.to_string(), word(path))).collect();
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_does_not_boot_is_told_why() {
+    fn a_kernel_that_does_not_boot_gets_a_reason() {
         let console = tempfile::NamedTempFile::new().unwrap();
-        let told = |messages: &str| {
+        let message = |messages: &str| {
             std::fs::write(console.path(), messages).unwrap();
             unbooted("silent", console.path())
         };
-        assert!(told("").contains("serial console"));
+        assert!(message("").contains("serial console"));
         let text = "VFS: Unable to mount root fs on unknown-block(0,0)";
-        assert!(told(text).ends_with("CONFIG_BLK_DEV_INITRD=y"));
+        assert!(message(text).ends_with("CONFIG_BLK_DEV_INITRD=y"));
     }
 }

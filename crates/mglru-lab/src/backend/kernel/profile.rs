@@ -1,4 +1,4 @@
-//! From what was counted and told to a run's profile, beside its records.
+//! Turns counts and a guest's report into a run's profile, beside its records.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use mglru_guest::report::Snapshot;
 use mglru_workload::Layout;
 
 use super::outcome;
-use super::watch::Told;
+use super::watch::GuestReport;
 use crate::backend::sim::measured::RUN;
 use crate::profile::{Counts, FILE, Phase, Profile, Symbols};
 use crate::store;
@@ -16,14 +16,14 @@ use crate::store;
 ///
 /// # Errors
 /// When nothing useful was counted or it cannot be written.
-pub fn keep(told: &Told, layout: &Layout, files: &Path) -> Result<(), String> {
-    let (Some(counted), Some(over)) = (&told.counted, &told.over) else { return Ok(()) };
-    let profile = profile(told, counted, over, layout).map_err(|e| format!("profile: {e}"))?;
+pub fn keep(report: &GuestReport, layout: &Layout, files: &Path) -> Result<(), String> {
+    let (Some(counted), Some(over)) = (&report.counted, &report.over) else { return Ok(()) };
+    let profile = profile(report, counted, over, layout).map_err(|e| format!("profile: {e}"))?;
     let text = serde_json::to_string(&profile).expect("profiles have string keys only") + "\n";
     store::replace(&files.with_extension(FILE), &text).map_err(|e| e.to_string())
 }
 
-/// The error of a machine that was to be profiled, if QEMU's plugins are what went wrong.
+/// Explains the error of a machine that was to be profiled, if QEMU's plugins failed.
 pub fn explained(e: String) -> String {
     let about_plugins = e.contains("plugin") || e.contains("counting instructions");
     match about_plugins {
@@ -33,20 +33,20 @@ pub fn explained(e: String) -> String {
 }
 
 fn profile(
-    told: &Told,
+    report: &GuestReport,
     counted: &str,
     over: &Snapshot,
     layout: &Layout,
 ) -> Result<Profile, String> {
-    let symbols = Symbols::parse(told.symbols.as_deref().unwrap_or_default());
+    let symbols = Symbols::parse(report.symbols.as_deref().unwrap_or_default());
     if symbols.is_empty() {
         return Err("the kernel names no functions (it needs CONFIG_KALLSYMS)".to_string());
     }
-    let counts = Counts::parse(counted).filter(|phases| phases.len() == told.marks.len() + 1);
+    let counts = Counts::parse(counted).filter(|phases| phases.len() == report.marks.len() + 1);
     let counts = counts.ok_or("the count is cut short")?;
-    let starts = [&told.ready].into_iter().chain(told.marks.iter().map(|(_, at)| at));
-    let ends = told.marks.iter().map(|(_, at)| at).chain([over]);
-    let measured = measured(&names(told, layout));
+    let starts = [&report.ready].into_iter().chain(report.marks.iter().map(|(_, at)| at));
+    let ends = report.marks.iter().map(|(_, at)| at).chain([over]);
+    let measured = measured(&names(report, layout));
     let phases = counts.iter().zip(starts.zip(ends)).zip(measured);
     let phases = phases.map(|((counts, (from, to)), (name, measured))| {
         let pages = pages(from, to);
@@ -55,13 +55,13 @@ fn profile(
         let (reclaimed, scanned) = (pages("pgsteal_"), pages("pgscan_"));
         Phase { name, measured, reclaimed, scanned, user, system, functions }
     });
-    Ok(Profile { kernel: told.kernel.clone(), phases: phases.collect() })
+    Ok(Profile { kernel: report.kernel.clone(), phases: phases.collect() })
 }
 
 /// Phases by name; the first begins before any is marked.
-fn names(told: &Told, layout: &Layout) -> Vec<String> {
+fn names(report: &GuestReport, layout: &Layout) -> Vec<String> {
     let name = |(phase, _): &(u32, Snapshot)| layout.phases.get(*phase as usize).cloned();
-    let marked = told.marks.iter().map(|mark| name(mark).unwrap_or_default());
+    let marked = report.marks.iter().map(|mark| name(mark).unwrap_or_default());
     [String::new()].into_iter().chain(marked).collect()
 }
 
@@ -88,10 +88,10 @@ fn pages(from: &Snapshot, to: &Snapshot) -> impl Fn(&str) -> u64 {
 mod tests {
     use super::*;
 
-    fn told() -> Told {
+    fn report() -> GuestReport {
         let at =
             |pages| Snapshot { vmstat: format!("pgsteal_file {pages}\n"), ..Snapshot::default() };
-        Told {
+        GuestReport {
             kernel: "6.12".to_string(),
             ready: at(1),
             marks: vec![(0, at(3)), (1, at(10))],
@@ -100,25 +100,25 @@ mod tests {
             counted: Some(
                 "0 1\nend\n0 2\nffffffff81000000 5\nffffffff81000012 6\nend\nend\n".to_string(),
             ),
-            ..Told::default()
+            ..GuestReport::default()
         }
     }
 
-    fn kept(told: &Told) -> Result<Profile, String> {
+    fn kept(report: &GuestReport) -> Result<Profile, String> {
         let dir = tempfile::tempdir().unwrap();
         let phases = vec!["run".to_string(), "after".to_string()];
         let layout = Layout { phases, ..Layout::default() };
-        keep(told, &layout, &dir.path().join("id"))?;
+        keep(report, &layout, &dir.path().join("id"))?;
         let text = std::fs::read_to_string(dir.path().join("id.profile.json")).unwrap();
         Ok(serde_json::from_str(&text).unwrap())
     }
 
     #[test]
     fn phases_have_their_counts_and_pages() {
-        let profile = kept(&told()).unwrap();
-        let told = |p: &Phase| (p.name.clone(), p.measured, p.reclaimed, p.user, p.system);
+        let profile = kept(&report()).unwrap();
+        let figures = |p: &Phase| (p.name.clone(), p.measured, p.reclaimed, p.user, p.system);
         assert_eq!(
-            profile.phases.iter().map(told).collect::<Vec<_>>(),
+            profile.phases.iter().map(figures).collect::<Vec<_>>(),
             [
                 (String::new(), false, 2, 1, 0),
                 ("run".to_string(), true, 7, 2, 11),
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        let unnamed = Told { symbols: None, ..told() };
+        let unnamed = GuestReport { symbols: None, ..report() };
         assert!(kept(&unnamed).unwrap_err().starts_with("profile: the kernel names no functions"));
-        let torn = Told { counted: Some("end\n".to_string()), ..told() };
+        let torn = GuestReport { counted: Some("end\n".to_string()), ..report() };
         assert_eq!(kept(&torn).unwrap_err(), "profile: the count is cut short");
         let line = explained("qemu: Could not load plugin /x: no".to_string());
         assert!(line.starts_with("--profile: this QEMU cannot count instructions by function: "));

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use toml::Table;
 
 use super::outcome;
-use super::watch::Told;
+use super::watch::GuestReport;
 use crate::backend::Outcome;
 use crate::typed;
 use mglru_error::KeyError;
@@ -93,8 +93,8 @@ impl ProgramSpec {
     }
 
     /// Returns all that the program said.
-    pub fn output(told: &Told) -> &str {
-        told.workers.first().map_or("", |ended| &ended.output)
+    pub fn output(report: &GuestReport) -> &str {
+        report.workers.first().map_or("", |ended| &ended.output)
     }
 
     /// Returns the outcome of a run, which becomes part of its record.
@@ -102,13 +102,13 @@ impl ProgramSpec {
     /// # Errors
     /// A program that failed, or an output that lacks a figure; but not where memory ran out and
     /// the kernel killed something: that is a result.
-    pub fn outcome(&self, told: &Told) -> Result<Outcome, String> {
-        let mut found = outcome::outcome(told, &self.layout())?;
+    pub fn outcome(&self, report: &GuestReport) -> Result<Outcome, String> {
+        let mut found = outcome::outcome(report, &self.layout())?;
         // A machine that stopped says nothing about its program.
-        let stopped = told.starved.as_ref().map(|_| Ended::default());
-        let ended = told.workers.first().or(stopped.as_ref());
+        let stopped = report.starved.as_ref().map(|_| Ended::default());
+        let ended = report.workers.first().or(stopped.as_ref());
         let ended = ended.ok_or("the guest says nothing about the program")?;
-        let starved = told.starved.is_some() || !told.killed.is_empty();
+        let starved = report.starved.is_some() || !report.killed.is_empty();
         let failed = ended.status != Some(0);
         if failed && !starved && !self.keys.may_fail {
             return Err(failure(ended));
@@ -173,8 +173,12 @@ mod tests {
     const PLAN: &str = "kind = \"program\"\nscript = \"fio x\"\n[figures]\n\
         ops_per_s = 'IOPS=([0-9.,]+)'\nmisses = 'misses (\\d+)'";
 
-    fn told(ended: Ended) -> Told {
-        Told { over: Some(Snapshot::default()), workers: vec![ended], ..Told::default() }
+    fn report(ended: Ended) -> GuestReport {
+        GuestReport {
+            over: Some(Snapshot::default()),
+            workers: vec![ended],
+            ..GuestReport::default()
+        }
     }
 
     fn spec(text: &str) -> Result<ProgramSpec, String> {
@@ -185,7 +189,7 @@ mod tests {
     fn figures_are_read_off_the_output() {
         let output = "read: IOPS=1,234.5\nmisses 7\n".to_string();
         let ended = Ended { status: Some(0), output, ..Ended::default() };
-        let found = spec(PLAN).unwrap().outcome(&told(ended)).unwrap();
+        let found = spec(PLAN).unwrap().outcome(&report(ended)).unwrap();
         assert_eq!((found.metrics.ops_per_s, &found.custom["misses"]), (1234.5, &7.0.into()));
         assert_eq!(found.custom["completed"], 1);
     }
@@ -194,30 +198,31 @@ mod tests {
     fn a_program_that_fails_is_an_error_unless_that_may_be() {
         let output = "a\nb\nc\nKilled\n".to_string();
         let ended = Ended { status: Some(137), output, ..Ended::default() };
-        let error = spec(PLAN).unwrap().outcome(&told(ended.clone())).unwrap_err();
+        let error = spec(PLAN).unwrap().outcome(&report(ended.clone())).unwrap_err();
         assert_eq!(error, "the program failed with status 137: b; c; Killed");
         let may = spec(&PLAN.replacen('\n', "\nmay_fail = true\n", 1)).unwrap();
-        assert_eq!(may.outcome(&told(ended)).unwrap().custom["completed"], 0);
+        assert_eq!(may.outcome(&report(ended)).unwrap().custom["completed"], 0);
         let silent = Ended { status: Some(0), ..Ended::default() };
-        let error = spec(PLAN).unwrap().outcome(&told(silent)).unwrap_err();
+        let error = spec(PLAN).unwrap().outcome(&report(silent)).unwrap_err();
         assert!(error.starts_with("workload.figures.ops_per_s: not in the output"), "{error}");
     }
 
     #[test]
     fn a_program_that_the_kernel_killed_for_want_of_memory_is_a_result() {
         let killed = Killed { process: "fio".to_string(), pid: 70, in_group: false };
-        let told = |status, starved: Option<&str>| Told {
+        let report = |status, starved: Option<&str>| GuestReport {
             killed: vec![killed.clone()],
             starved: starved.map(str::to_string),
-            ..told(Ended { status, ..Ended::default() })
+            ..report(Ended { status, ..Ended::default() })
         };
         let spec = spec(PLAN).unwrap();
         for status in [Some(137), Some(0)] {
-            let found = spec.outcome(&told(status, None)).unwrap();
+            let found = spec.outcome(&report(status, None)).unwrap();
             assert_eq!(found.custom["completed"], u8::from(status == Some(0)));
             assert_eq!(found.custom["oom_killed"][0]["process"], "fio");
         }
-        let stopped = Told { over: None, workers: Vec::new(), ..told(None, Some("Kernel panic")) };
+        let stopped =
+            GuestReport { over: None, workers: Vec::new(), ..report(None, Some("Kernel panic")) };
         let found = spec.outcome(&stopped).unwrap();
         assert_eq!(
             (&found.custom["completed"], &found.custom["stopped"]),

@@ -19,24 +19,24 @@ pub fn find(name: &str) -> Result<PathBuf, String> {
     found.next().ok_or_else(|| format!("{name} is not installed; `mglru doctor --install`"))
 }
 
-/// A program and the libraries it loads, each under the path it is looked for.
+/// Finds a program and the libraries that it loads, each under the path where it is searched for.
 ///
 /// # Errors
 /// When it is not installed, or a library of it is missing.
 pub fn with_libraries(name: &str) -> Result<BTreeSet<PathBuf>, String> {
     let program = find(name)?;
     let asked = Command::new("ldd").arg(&program).output().map_err(|e| format!("ldd: {e}"))?;
-    let told = String::from_utf8_lossy(&asked.stdout);
-    let mut paths = libraries(&told).map_err(|lib| format!("{name}: {lib} is missing"))?;
+    let stdout = String::from_utf8_lossy(&asked.stdout);
+    let mut paths = libraries(&stdout).map_err(|lib| format!("{name}: {lib} is missing"))?;
     paths.insert(program);
     Ok(paths)
 }
 
 /// Paths in what ldd prints: `name => path (address)`, or `path (address)` for the loader. A
 /// static program has none.
-fn libraries(told: &str) -> Result<BTreeSet<PathBuf>, String> {
+fn libraries(stdout: &str) -> Result<BTreeSet<PathBuf>, String> {
     let mut paths = BTreeSet::new();
-    for line in told.lines().map(str::trim) {
+    for line in stdout.lines().map(str::trim) {
         let (name, place) = line.split_once("=>").unwrap_or((line, line));
         if place.contains("not found") {
             return Err(name.trim().to_string());
@@ -55,9 +55,9 @@ mod tests {
 
     #[test]
     fn paths_are_taken_from_what_ldd_prints() {
-        let told = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/x86_64/libc.so.6 (0x1)\n\
+        let stdout = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/x86_64/libc.so.6 (0x1)\n\
             \t/lib64/ld-linux-x86-64.so.2 (0x2)\n";
-        let paths: Vec<PathBuf> = libraries(told).unwrap().into_iter().collect();
+        let paths: Vec<PathBuf> = libraries(stdout).unwrap().into_iter().collect();
         let expected = ["/lib/x86_64/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
         assert_eq!(paths, expected.map(PathBuf::from));
         assert!(libraries("\tnot a dynamic executable\n").unwrap().is_empty());

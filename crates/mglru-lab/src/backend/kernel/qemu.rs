@@ -27,27 +27,27 @@ const PIPE: usize = 1 << 20;
 
 /// Describes the machine to boot.
 pub struct Machine<'a> {
-    /// The bzImage.
+    /// Names the bzImage.
     pub image: &'a Path,
-    /// The first file system.
+    /// Holds the first file system.
     pub initramfs: Scratch,
-    /// Disk of files, with its size in bytes.
+    /// Holds the disk of files, with its size in bytes.
     pub disk: Option<(DiskKind, Scratch, u64)>,
-    /// Memory, bytes.
+    /// Holds the size of memory, bytes.
     pub memory: u64,
-    /// Processors.
+    /// Counts the processors.
     pub cpus: u32,
-    /// NUMA nodes.
+    /// Counts the NUMA nodes.
     pub nodes: u32,
-    /// Words added to the command line.
+    /// Holds text added to the kernel's command line.
     pub append: &'a str,
-    /// `kvm` or `tcg`.
+    /// Names the accelerator: `kvm` or `tcg`.
     pub accel: &'static str,
-    /// The guest's own time; none: the host's time.
+    /// Holds the guest's virtual time; none: the host's time.
     pub virtual_time: Option<VirtualTime>,
-    /// Where counts of instructions go; none: they are not counted.
+    /// Holds the file for counts of instructions; none: they are not counted.
     pub profile: Option<Scratch>,
-    /// It can be stopped, and its guest told to go on.
+    /// Lets the machine be stopped, and its guest go on.
     pub is_held: bool,
 }
 
@@ -66,7 +66,7 @@ impl Machine<'_> {
             command.arg("-plugin").arg(format!("{},out={}", library.path(), counts.path()));
         }
         let (monitor, far) = self.is_held.then(Monitor::pair).transpose()?.unzip();
-        command.args(far.iter().flat_map(Far::words));
+        command.args(far.iter().flat_map(Far::args));
         command.stdin(if self.is_held { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("{}: {e}", qemu.display()))?;
@@ -78,7 +78,8 @@ impl Machine<'_> {
         Ok(Qemu { child, monitor, has_own_time, library })
     }
 
-    /// The words that make the machine what it is: without paths, which differ from run to run.
+    /// Writes the arguments that make the machine what it is: without paths, which differ from run
+    /// to run.
     pub fn flags(&self) -> String {
         let args = self.args();
         let is_path = |at: &usize| matches!(args[*at].as_str(), "-kernel" | "-initrd");
@@ -89,16 +90,16 @@ impl Machine<'_> {
     fn args(&self) -> Vec<String> {
         let mib = (self.memory >> 20).max(1);
         let is_pmem = matches!(self.disk, Some((DiskKind::Pmem, ..)));
-        let mut args = words("-nodefaults -no-user-config -no-reboot -display none -cpu");
-        // The guest tells its kernel's symbols when it sees this name, after the work.
+        let mut args = split("-nodefaults -no-user-config -no-reboot -display none -cpu");
+        // The guest reports its kernel's symbols when it sees this name, after the work.
         args.push(match self.profile {
             Some(_) => format!("max,model-id={PROFILED}"),
             None => "max".to_string(),
         });
         let accel = format!("-accel {}", self.accel);
-        args.extend(words(&self.virtual_time.map_or(accel, repeat::clock)));
-        args.extend(words(&format!("-smp {}", self.cpus)));
-        args.extend(words(match is_pmem {
+        args.extend(split(&self.virtual_time.map_or(accel, repeat::clock)));
+        args.extend(split(&format!("-smp {}", self.cpus)));
+        args.extend(split(match is_pmem {
             true => "-machine q35,nvdimm=on",
             false => "-machine q35",
         }));
@@ -108,17 +109,17 @@ impl Machine<'_> {
         match &self.disk {
             Some((DiskKind::Pmem, image, size)) => args.extend(pmem(mib, &image.path(), *size)),
             Some((DiskKind::Blk, image, _)) => {
-                args.extend(words(&format!("-m {mib}M")));
+                args.extend(split(&format!("-m {mib}M")));
                 args.extend(block(&image.path()));
             }
-            None => args.extend(words(&format!("-m {mib}M"))),
+            None => args.extend(split(&format!("-m {mib}M"))),
         }
         args.extend(nodes(self.nodes, self.cpus, mib));
         args
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+fn split(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_string).collect()
 }
 
@@ -129,13 +130,13 @@ fn file(path: &Path) -> String {
 
 fn block(path: &str) -> Vec<String> {
     let drive = format!("file={path},format=raw,if=none,id=disk,cache=unsafe");
-    words(&format!("-drive {drive} -device virtio-blk-pci,drive=disk"))
+    split(&format!("-drive {drive} -device virtio-blk-pci,drive=disk"))
 }
 
 fn pmem(mib: u64, path: &str, size: u64) -> Vec<String> {
     let most = mib + (size >> 20);
     let backend = format!("memory-backend-file,id=pmem,share=on,mem-path={path},size={size}");
-    words(&format!("-m {mib}M,slots=2,maxmem={most}M -object {backend} -device nvdimm,memdev=pmem"))
+    split(&format!("-m {mib}M,slots=2,maxmem={most}M -object {backend} -device nvdimm,memdev=pmem"))
 }
 
 /// Memory and processors are spread evenly; what does not divide goes to the first nodes.
@@ -151,7 +152,7 @@ fn nodes(nodes: u32, cpus: u32, mib: u64) -> Vec<String> {
         let numa = format!("node,nodeid={node},memdev=n{node}");
         let cpus = if count > 0 { format!(",cpus={first}-{last}") } else { String::new() };
         let backend = format!("memory-backend-ram,id=n{node},size={size}M");
-        args.extend(words(&format!("-object {backend} -numa {numa}{cpus}")));
+        args.extend(split(&format!("-object {backend} -numa {numa}{cpus}")));
         first += count;
     }
     args
@@ -176,12 +177,12 @@ fn preload(command: &mut Command) -> Result<Scratch, String> {
     Ok(library)
 }
 
-/// The running process, which does not outlive this value, and the library it loaded.
+/// Holds the running process, which does not outlive this value, and the library that it loaded.
 pub struct Qemu {
     pub child: Child,
-    /// Monitor of a machine that can be stopped.
+    /// Holds the monitor of a machine that can be stopped.
     pub monitor: Option<Monitor>,
-    /// The guest's time is virtual.
+    /// Says that the guest's time is virtual.
     pub has_own_time: bool,
     #[expect(dead_code, reason = "keeps the file")]
     library: Option<Scratch>,

@@ -40,7 +40,7 @@ fn listed(apt: &Apt) -> Result<Vec<String>, String> {
     }
 }
 
-/// Fetches the latest kernel of a version and tells where it is. One that is there already stays.
+/// Fetches the latest kernel of a version and returns its path. One that is there already stays.
 ///
 /// # Errors
 /// Debian has none, or the step that failed, with the last line it said.
@@ -89,13 +89,13 @@ fn apt(folder: &Path, update: bool) -> Result<Apt<'_>, String> {
 }
 
 fn releases(apt: &Apt) -> Result<Vec<String>, String> {
-    let told = apt.run("apt-cache", &["search", "--names-only", IMAGES])?;
-    Ok(sorted(&told))
+    let stdout = apt.run("apt-cache", &["search", "--names-only", IMAGES])?;
+    Ok(sorted(&stdout))
 }
 
 /// Releases in what apt found, the newest first.
-fn sorted(told: &str) -> Vec<String> {
-    let names = told.lines().filter_map(|line| line.split(' ').next()?.strip_prefix(PARTS[0]));
+fn sorted(stdout: &str) -> Vec<String> {
+    let names = stdout.lines().filter_map(|line| line.split(' ').next()?.strip_prefix(PARTS[0]));
     let mut releases: Vec<String> = names.map(str::to_string).collect();
     releases.sort_by(|a, b| fetched::order(b).cmp(&fetched::order(a)));
     releases.dedup();
@@ -109,7 +109,7 @@ fn missing(wanted: &str, releases: &[String]) -> String {
     format!("{wanted}: Debian has no such kernel{near}; mglru kernel list")
 }
 
-/// A package as the index tells of it.
+/// Holds what the index says of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Package {
     version: String,
@@ -150,8 +150,8 @@ fn package(apt: &Apt, name: &str, version: &str) -> Result<PathBuf, String> {
     let path = downloaded(apt.folder, name)?;
     let file = path.display().to_string();
     // An index that does not list it has no checksum: at least it is what it is called.
-    let told = step("dpkg-deb", &["-f", &file, "Package", "Version"], apt.folder)?;
-    match told.contains(&format!(": {name}\n")) && told.contains(&format!(": {version}\n")) {
+    let stdout = step("dpkg-deb", &["-f", &file, "Package", "Version"], apt.folder)?;
+    match stdout.contains(&format!(": {name}\n")) && stdout.contains(&format!(": {version}\n")) {
         true => Ok(path),
         false => Err(format!("{name}: the mirror sent another package")),
     }
@@ -166,7 +166,8 @@ fn downloaded(folder: &Path, name: &str) -> Result<PathBuf, String> {
     path.ok_or_else(|| format!("{name}: was not downloaded"))
 }
 
-/// Where the mirror keeps packages of a kind, as those tell that are listed.
+/// Returns the folder in which the mirror keeps packages of a kind, read from those that are
+/// listed.
 fn folder(apt: &Apt, name: &str) -> String {
     let kind = PARTS.iter().find(|part| name.starts_with(**part)).unwrap_or(&PARTS[2]);
     let pattern = format!("^{kind}[0-9].*{ENDING}$");
@@ -182,7 +183,7 @@ fn shown(apt: &Apt, name: &str) -> Vec<Package> {
     packages(&apt.run("apt-cache", &["show", name]).unwrap_or_default())
 }
 
-fn packages(told: &str) -> Vec<Package> {
+fn packages(index: &str) -> Vec<Package> {
     let package = |text: &str| {
         let field = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -190,7 +191,7 @@ fn packages(told: &str) -> Vec<Package> {
         };
         Package { version: field("Version"), depends: field("Depends"), file: field("Filename") }
     };
-    told.split("\n\n").map(package).filter(|package| !package.version.is_empty()).collect()
+    index.split("\n\n").map(package).filter(|package| !package.version.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -199,16 +200,16 @@ mod tests {
 
     #[test]
     fn releases_are_sorted_by_number() {
-        let told = "linux-image-7.2.9+deb13-cloud-amd64 - Linux\n\
+        let stdout = "linux-image-7.2.9+deb13-cloud-amd64 - Linux\n\
                     linux-image-7.2.12+deb13-cloud-amd64 - Linux\n\
                     linux-image-6.19.10+deb13-cloud-amd64 - Linux\n";
-        let found = sorted(told);
+        let found = sorted(stdout);
         let versions: Vec<&str> = found.iter().map(|release| version::of(release)).collect();
         assert_eq!(versions, ["7.2.12", "7.2.9", "6.19.10"]);
-        let told = missing("7.2.13", &found);
+        let message = missing("7.2.13", &found);
         assert!(
-            told.starts_with("7.2.13: Debian has no such kernel (did you mean 7.2.12"),
-            "{told}"
+            message.starts_with("7.2.13: Debian has no such kernel (did you mean 7.2.12"),
+            "{message}"
         );
     }
 
@@ -231,9 +232,9 @@ mod tests {
 
     #[test]
     fn the_index_is_read_and_names_alone_are_none() {
-        let told = "Package: a\nVersion: 1-2\nDepends: b (= 1)\nFilename: pool/a/a_1.deb\n\n\
+        let index = "Package: a\nVersion: 1-2\nDepends: b (= 1)\nFilename: pool/a/a_1.deb\n\n\
                     Package: a\nVersion: 1-1\n\nN: nothing\n";
-        let found = packages(told);
+        let found = packages(index);
         assert_eq!((found.len(), found[0].file.as_str()), (2, "pool/a/a_1.deb"));
         assert!(packages("N: no packages found\n").is_empty());
     }

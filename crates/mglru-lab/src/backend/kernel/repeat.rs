@@ -26,9 +26,9 @@ const DAYS: u64 = 28;
 /// Holds the parts of a guest's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualTime {
-    /// Where random numbers begin.
+    /// Seeds the random numbers.
     pub seed: u64,
-    /// How long an instruction lasts, a power of two.
+    /// Sets how long an instruction lasts, ns, a power of two.
     pub ns_per_instruction: u32,
 }
 
@@ -75,7 +75,7 @@ pub fn disk_size(bytes: u64) -> u64 {
     bytes.next_multiple_of(MIB)
 }
 
-/// Drivers of a disk of memory.
+/// Names the drivers of a disk of memory.
 pub fn modules(disk: &MemoryDisk) -> &'static [&'static str] {
     match disk.queue {
         Some(_) => &["configfs", "null_blk"],
@@ -83,7 +83,7 @@ pub fn modules(disk: &MemoryDisk) -> &'static [&'static str] {
     }
 }
 
-/// The modules with the parameters that a disk of memory needs.
+/// Adds the parameters that a disk of memory needs to the modules.
 pub fn with_parameters(modules: Vec<String>, disk: Option<MemoryDisk>) -> Vec<String> {
     let Some(disk) = disk else { return modules };
     let given = |path: String| match path.rsplit('/').next() {
@@ -94,9 +94,9 @@ pub fn with_parameters(modules: Vec<String>, disk: Option<MemoryDisk>) -> Vec<St
     modules.into_iter().map(given).collect()
 }
 
-/// The same parameters for a kernel that has the drivers built in, as words of its command line: it
+/// Writes the same parameters for the command line of a kernel with the drivers built in: it
 /// would make disks of its own size at boot.
-pub fn words(disk: Option<MemoryDisk>) -> String {
+pub fn parameters(disk: Option<MemoryDisk>) -> String {
     let Some(disk) = disk else { return String::new() };
     let ram = format!("brd.rd_nr=1 brd.max_part=0 brd.rd_size={}", disk.bytes >> 10);
     format!(" null_blk.nr_devices=0 {ram}")
@@ -172,22 +172,22 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_told_the_size() {
+    fn modules_are_given_the_size() {
         let modules = |disk| with_parameters(vec!["/m/brd.ko".into(), "/m/x.ko".into()], disk);
         let disk = MemoryDisk { bytes: 3 << 20, queue: None };
         assert_eq!(modules(Some(disk)), ["/m/brd.ko rd_nr=1 max_part=0 rd_size=3072", "/m/x.ko"]);
         assert_eq!(modules(None), ["/m/brd.ko", "/m/x.ko"]);
-        assert!(words(Some(disk)).ends_with("brd.max_part=0 brd.rd_size=3072"));
-        assert!(words(None).is_empty());
+        assert!(parameters(Some(disk)).ends_with("brd.max_part=0 brd.rd_size=3072"));
+        assert!(parameters(None).is_empty());
         assert_eq!(disk_size(1), MIB);
     }
 
     #[test]
-    fn memory_is_told_as_the_guest_found_it() {
+    fn memory_is_recorded_as_the_guest_found_it() {
         let meminfo = "MemTotal:        100 kB\nMemAvailable:     70 kB\n".to_string();
         let ready = Snapshot { meminfo, min_free_kb: 2, ..Snapshot::default() };
-        let told = memory(5, &Order::default(), &ready);
-        assert_eq!((&told["total"], &told["available"]), (&102_400.into(), &71_680.into()));
-        assert_eq!((&told["min_free"], &told["disk"]), (&2048.into(), &0.into()));
+        let levels = memory(5, &Order::default(), &ready);
+        assert_eq!((&levels["total"], &levels["available"]), (&102_400.into(), &71_680.into()));
+        assert_eq!((&levels["min_free"], &levels["disk"]), (&2048.into(), &0.into()));
     }
 }

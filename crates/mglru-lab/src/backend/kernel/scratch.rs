@@ -64,7 +64,7 @@ impl Scratch {
         std::fs::read_to_string(self.path()).map_err(|e| format!("{}: {e}", self.path()))
     }
 
-    /// A path by which another process of this user can open it while this one lives.
+    /// Returns a path by which another process of this user can open it while this one lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
@@ -74,7 +74,7 @@ fn disk_size(bytes: u64, room: u64) -> u64 {
     with_overhead(bytes, room).next_multiple_of(SECTION)
 }
 
-/// Bytes of a disk that has room for files of `bytes`, and `room` besides.
+/// Returns the bytes of a disk that has room for files of `bytes`, and `room` besides.
 pub fn with_overhead(bytes: u64, room: u64) -> u64 {
     bytes + bytes / 1000 * OVERHEAD + room
 }

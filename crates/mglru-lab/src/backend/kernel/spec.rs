@@ -19,7 +19,7 @@ pub const VARIANTS: [(&str, &str, u64); 2] = [
     ("classic", "the booted kernel with lru_gen off", 0),
 ];
 
-/// Switches that a variant may set, each with a line of description.
+/// Lists switches that a variant may set, each with a line of description.
 pub const SWITCHES: [(&str, &str); 6] = [
     ("lru_gen", "bits of /sys/kernel/mm/lru_gen/enabled, 0 to 7 (kernel backend)"),
     ("min_ttl_ms", "/sys/kernel/mm/lru_gen/min_ttl_ms (kernel backend)"),
@@ -29,16 +29,16 @@ pub const SWITCHES: [(&str, &str); 6] = [
     ("append", "words added to the kernel's command line (kernel backend)"),
 ];
 
-/// How QEMU runs the guest's code.
+/// Chooses how QEMU runs the guest's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accelerator {
-    /// KVM where it works, else translation.
+    /// Uses KVM where it works, else translation.
     #[default]
     Auto,
-    /// The host's processor.
+    /// Uses the host's processor.
     Kvm,
-    /// Translation by QEMU.
+    /// Uses translation by QEMU.
     Tcg,
 }
 
@@ -46,9 +46,10 @@ pub enum Accelerator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// The host's.
+    /// Follows the host's.
     Host,
-    /// Its own: a fixed time for each instruction, so that a run can be repeated to the byte.
+    /// Follows its own: a fixed time for each instruction, so that a run can be repeated to the
+    /// byte.
     Virtual,
 }
 
@@ -56,9 +57,9 @@ pub enum Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskKind {
-    /// A virtio block device over a sparse file of the host.
+    /// Attaches a virtio block device over a sparse file of the host.
     Blk,
-    /// Persistent memory over the same: no queue, as fast as memory.
+    /// Attaches persistent memory over the same: no queue, as fast as memory.
     Pmem,
 }
 
@@ -66,40 +67,42 @@ pub enum DiskKind {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KernelSpec {
-    /// The kernel to boot; none: Debian's, as `mglru doctor --install` fetches it.
+    /// Names the kernel to boot; none: Debian's, as `mglru doctor --install` fetches it.
     pub image: Option<PathBuf>,
-    /// Folder of its modules; none: beside the image, or everything is built in.
+    /// Names the folder of its modules; none: beside the image, or everything is built in.
     pub modules: Option<PathBuf>,
-    /// Words added to the command line.
+    /// Adds words to the command line.
     pub append: String,
-    /// How the guest's code is run.
+    /// Chooses how the guest's code is run.
     pub accel: Accelerator,
-    /// Clock that it runs by; none: its own, unless KVM is asked for, which counts nothing.
+    /// Chooses the clock that it runs by; none: its own, unless KVM is asked for, which counts
+    /// nothing.
     pub clock: Option<Clock>,
-    /// How long an instruction lasts in virtual time: a power of two up to 1024. At 2 a processor
-    /// is 9 to 16 times slower than a Xeon in what it computes, 50 times in reading cached pages.
+    /// Sets how long an instruction lasts in virtual time: a power of two up to 1024. At 2 a
+    /// processor is 9 to 16 times slower than a Xeon in what it computes, 50 times in reading
+    /// cached pages.
     pub ns_per_instruction: u32,
-    /// The kernel's instructions are counted by function.
+    /// Counts the kernel's instructions by function.
     pub profile: bool,
-    /// Memory of the guest; none: `machine.memory`.
+    /// Sets the memory of the guest; none: `machine.memory`.
     pub memory: Option<Size>,
-    /// Processors of the guest; none: `machine.cpus`.
+    /// Sets the processors of the guest; none: `machine.cpus`.
     pub cpus: Option<u32>,
-    /// Disk of files; none: memory for `device = "ram"`, else a block device.
+    /// Chooses the disk of files; none: memory for `device = "ram"`, else a block device.
     pub disk: Option<DiskKind>,
-    /// The file system of what files lie on.
+    /// Chooses the file system of what files lie on.
     pub filesystem: FileSystem,
-    /// Room on the disk besides the workload's files.
+    /// Sets the room on the disk besides the workload's files.
     pub disk_room: Size,
-    /// Commands of an administrator before the work, for the shell.
+    /// Lists commands of an administrator before the work, for the shell.
     pub prepare: String,
-    /// Programs of this host that are packed, by name or path.
+    /// Lists programs of this host that are packed, by name or path.
     pub programs: Vec<String>,
-    /// Files and folders of this host that are packed under their own paths.
+    /// Lists files and folders of this host that are packed under their own paths.
     pub files: Vec<PathBuf>,
-    /// Modules loaded besides those the machine needs.
+    /// Lists modules loaded besides those the machine needs.
     pub load: Vec<String>,
-    /// Milliseconds between samples.
+    /// Sets the milliseconds between samples.
     pub sample_ms: u64,
     /// The run has failed when it takes longer, seconds: of QEMU's processor time where the guest's
     /// time is virtual (and eight times as long by the clock at most), else by the clock.
@@ -132,7 +135,7 @@ impl Default for KernelSpec {
 }
 
 impl KernelSpec {
-    /// Whether the guest runs by its own clock.
+    /// Says whether the guest runs by virtual time.
     pub fn is_virtual(&self) -> bool {
         let unsaid = self.accel != Accelerator::Kvm;
         self.clock.map_or(unsaid, |clock| clock == Clock::Virtual)
@@ -142,11 +145,11 @@ impl KernelSpec {
 /// Holds the switches that a variant sets on the booted kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switches {
-    /// Bits of `lru_gen/enabled`.
+    /// Holds the bits of `lru_gen/enabled`.
     pub lru_gen: u64,
-    /// Where set.
+    /// Holds `min_ttl_ms`, where it is set.
     pub min_ttl_ms: Option<u64>,
-    /// Where set.
+    /// Holds `swappiness`, where it is set.
     pub swappiness: Option<u64>,
 }
 
@@ -273,11 +276,14 @@ mod tests {
             error("timeout_s = 0", "k6.12"),
             "kernel.timeout_s = 0: must be from 1 to 604800"
         );
-        let told = error("ns_per_instruction = 3", "k6.12");
-        assert_eq!(told, "kernel.ns_per_instruction = 3: must be a power of two from 1 to 1024");
-        let told = error("clock = \"virtual\"\naccel = \"kvm\"", "k6.12");
-        assert!(told.starts_with("kernel.accel = kvm: virtual time counts"), "{told}");
-        let told = error("clock = \"host\"\nprofile = true", "k6.12");
-        assert!(told.starts_with("kernel.profile = true: instructions are counted in"), "{told}");
+        let message = error("ns_per_instruction = 3", "k6.12");
+        assert_eq!(message, "kernel.ns_per_instruction = 3: must be a power of two from 1 to 1024");
+        let message = error("clock = \"virtual\"\naccel = \"kvm\"", "k6.12");
+        assert!(message.starts_with("kernel.accel = kvm: virtual time counts"), "{message}");
+        let message = error("clock = \"host\"\nprofile = true", "k6.12");
+        assert!(
+            message.starts_with("kernel.profile = true: instructions are counted in"),
+            "{message}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Booted runs that stop on the way, to be looked at, or end early, or tell trace events.
+//! Booted runs that stop on the way, to be looked at, or end early, or report trace events.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use mglru_guest::report::Step;
 use super::{KernelJob, beside};
 use crate::backend::{Announce, Stepping};
 
-/// Where a run is stopped.
+/// Says where a run is stopped.
 #[derive(Default)]
 pub struct Stops<'a> {
     pub steps: Option<Steps>,
     pub until: Option<Until>,
-    /// Trace events are told as the work goes on.
+    /// Reports trace events as the work goes on.
     pub trace_events: bool,
-    /// A debugger's port at the moment, and who is told that it can come.
+    /// Holds a debugger's port for the moment, and the function that announces it.
     pub debugger: Option<(u16, Announce<'a>)>,
 }
 
 impl Stepping for KernelJob {
     fn step(&self, seed: u64, steps: Steps, console: &Path) -> Result<Vec<Step>, String> {
         let stops = Stops { steps: Some(steps), ..Stops::default() };
-        let told = self.boot(seed, stops, console);
-        told.map(|told| told.steps).map_err(|e| beside(e.into(), "console", console))
+        let report = self.boot(seed, stops, console);
+        report.map(|report| report.steps).map_err(|e| beside(e.into(), "console", console))
     }
 
     fn stop(
@@ -37,9 +37,9 @@ impl Stepping for KernelJob {
             return Err("a run by the host's clock has no moments that come again".to_string());
         }
         let stops = Stops { until: Some(until.clone()), debugger, ..Stops::default() };
-        let told =
+        let report =
             self.boot(seed, stops, console).map_err(|e| beside(e.into(), "console", console))?;
-        told.stopped.ok_or_else(|| match &told.over {
+        report.stopped.ok_or_else(|| match &report.over {
             Some(over) => format!(
                 "the work was over before, after {} accesses and {} ms",
                 over.done.reads + over.done.writes,

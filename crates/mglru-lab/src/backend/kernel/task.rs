@@ -22,9 +22,9 @@ const ANY_SEED: u64 = 1;
 
 /// Chooses the program in the guest.
 pub(super) enum Task {
-    /// A workload of ours, with its layout.
+    /// Runs a workload of the plan, with its layout.
     Workload { spec: Json, layout: Layout, job: JobExtras },
-    /// A program of the host's.
+    /// Runs a program of the host.
     Program(ProgramSpec),
 }
 

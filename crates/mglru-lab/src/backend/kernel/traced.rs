@@ -1,26 +1,26 @@
-//! Trace events of a booted kernel, told by its own ftrace while the work goes on, in a file.
+//! Trace events of a booted kernel, which its ftrace reports while the work goes on, in a file.
 
 use mglru_guest::report::BEGIN;
 use mglru_sim::tracing::Sink;
 
-use super::watch::Told;
+use super::watch::GuestReport;
 use crate::trace_events::{Owned, TraceFile, parse};
 
-/// Writes what a guest told; times are from the beginning of the work. Returns how many events the
-/// kernel's buffer could not hold.
-pub(super) fn write(told: &Told, file: &mut TraceFile) -> Result<u64, String> {
-    let mut events: Vec<Owned> = told.events.lines().filter_map(parse).collect();
+/// Writes the trace events of a guest; times are from the beginning of the work. Returns how many
+/// events the kernel's buffer could not hold.
+pub(super) fn write(report: &GuestReport, file: &mut TraceFile) -> Result<u64, String> {
+    let mut events: Vec<Owned> = report.events.lines().filter_map(parse).collect();
     // Processors' buffers are read one after the other.
     events.sort_by_key(|event| event.at);
     let begin = events.iter().position(|event| event.fields.contains(BEGIN));
-    let begin = begin.ok_or("the guest told no trace events")?;
+    let begin = begin.ok_or("the guest reported no trace events")?;
     let start = events[begin].at;
     for event in &mut events[begin + 1..] {
         event.at -= start;
         file.event(&event.event())?;
     }
     file.finish()?;
-    Ok(told.events.lines().filter_map(lost).sum())
+    Ok(report.events.lines().filter_map(lost).sum())
 }
 
 /// `CPU:1 [LOST 63 EVENTS]`: the buffer was full.
@@ -44,9 +44,9 @@ CPU:1 [LOST 63 EVENTS]
     fn events_of_the_work_are_put_in_order_and_times_begin_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
-        let told = Told { events: TOLD.to_string(), ..Told::default() };
+        let report = GuestReport { events: TOLD.to_string(), ..GuestReport::default() };
         let mut file = TraceFile::create(&path).unwrap();
-        assert_eq!(write(&told, &mut file).unwrap(), 63);
+        assert_eq!(write(&report, &mut file).unwrap(), 63);
         let text = std::fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(
@@ -60,8 +60,8 @@ CPU:1 [LOST 63 EVENTS]
     }
 
     #[test]
-    fn a_guest_that_told_none_is_an_error() {
+    fn a_guest_that_reports_no_event_is_an_error() {
         let mut file = TraceFile::create("/dev/null".as_ref()).unwrap();
-        assert!(write(&Told::default(), &mut file).unwrap_err().contains("no trace events"));
+        assert!(write(&GuestReport::default(), &mut file).unwrap_err().contains("no trace events"));
     }
 }

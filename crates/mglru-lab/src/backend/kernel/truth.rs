@@ -1,4 +1,4 @@
-//! Measuring jobs for a truth file: one run on a booted kernel, told step by step in the layout
+//! Measuring jobs for a truth file: one run on a booted kernel, written step by step in the layout
 //! that `mglru validate --truth` reads.
 
 use std::path::Path;
@@ -11,13 +11,13 @@ use mglru_workload::{Layout, Workload};
 use serde_json::{Map, Value as Json, json};
 use toml::{Table, Value};
 
-use super::watch::Told;
+use super::watch::GuestReport;
 use super::{Kernel, KernelJob};
 use crate::backend::Sections;
 use crate::variant::Variant;
 use mglru_error::KeyError;
 
-/// Counters of memory.stat that are told as differences.
+/// Lists the counters of memory.stat that are written as differences.
 const DELTAS: [&str; 20] = [
     "pgfault",
     "pgmajfault",
@@ -40,7 +40,7 @@ const DELTAS: [&str; 20] = [
     "swpin_zero",
     "swpout_zero",
 ];
-/// Counters of vmstat that are told as differences.
+/// Lists the counters of vmstat that are written as differences.
 const MACHINE: [&str; 15] = [
     "pgpgin",
     "pgpgout",
@@ -82,21 +82,21 @@ const CPUS: i64 = 2;
 /// Names the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// The job.
+    /// Holds the job.
     pub job: String,
-    /// Multi-generational reclaim is on.
+    /// Turns multi-generational reclaim on.
     pub mglru: bool,
-    /// Memory of the guest, MiB.
+    /// Holds the memory of the guest, MiB.
     pub memory_mib: u64,
-    /// Compressed swap, MiB; 0: none.
+    /// Holds the size of compressed swap, MiB; 0: none.
     pub zram_mib: u64,
-    /// `blk` or `pmem`.
+    /// Names the disk: `blk` or `pmem`.
     pub disk: String,
-    /// Longest readahead, KiB.
+    /// Bounds readahead, KiB.
     pub readahead_kb: u32,
-    /// Commands for the shell before the job.
+    /// Holds commands for the shell before the job.
     pub before: String,
-    /// `[kernel]`: image, modules, append, filesystem.
+    /// Holds `[kernel]`: image, modules, append, filesystem.
     pub kernel: Table,
 }
 
@@ -129,28 +129,28 @@ impl Measuring {
     /// # Errors
     /// Returns what went wrong in the guest.
     pub fn run(&self, seed: u64, console: &Path) -> Result<Map<String, Json>, String> {
-        let told = self.job.boot(seed, super::stops::Stops::default(), console)?;
+        let report = self.job.boot(seed, super::stops::Stops::default(), console)?;
         // A job whose machine was too small is no truth about anything else.
-        if let Some(kill) = told.killed.iter().find(|kill| !kill.in_group) {
+        if let Some(kill) = report.killed.iter().find(|kill| !kill.in_group) {
             let problem = "the guest ran out of memory (kernel.memory): killed";
             return Err(format!("{problem} {}", kill.process));
         }
-        let over = told.over.as_ref().ok_or("the guest stopped before the job was over")?;
+        let over = report.over.as_ref().ok_or("the guest stopped before the job was over")?;
         let state = group(over).ok_or("the guest says nothing about the job's group")?;
         let held = |name| value(&state.stat, name).unwrap_or(0);
         let mut line = Map::new();
         line.insert("status".into(), "ok".into());
-        line.insert("kernel".into(), told.kernel.clone().into());
-        line.insert("steps".into(), self.steps(&told, over));
+        line.insert("kernel".into(), report.kernel.clone().into());
+        line.insert("steps".into(), self.steps(&report, over));
         line.insert("ref_cap".into(), ((held("file") + held("anon")) / PAGE).into());
         // In virtual time the same kernel, files, words and seed give the same line once more.
-        line.extend(told.proof.map(|proof| ("repeat".to_string(), proof)));
+        line.extend(report.proof.map(|proof| ("repeat".to_string(), proof)));
         Ok(line)
     }
 
-    fn steps(&self, told: &Told, over: &Snapshot) -> Json {
-        let ends = told.marks.iter().skip(1).map(|(_, snapshot)| snapshot).chain([over]);
-        let between = told.marks.iter().zip(ends).enumerate();
+    fn steps(&self, report: &GuestReport, over: &Snapshot) -> Json {
+        let ends = report.marks.iter().skip(1).map(|(_, snapshot)| snapshot).chain([over]);
+        let between = report.marks.iter().zip(ends).enumerate();
         between
             .map(|(at, ((number, from), to))| {
                 let mut step = self.counted(from, to);
@@ -159,7 +159,7 @@ impl Measuring {
                 step.insert("name".into(), self.layout.phases[number].clone().into());
                 match &self.program.steps[number] {
                     Step::Phase { .. } => step.extend(self.phase(from, to)),
-                    Step::Command { .. } => step.extend(command(told, at)),
+                    Step::Command { .. } => step.extend(command(report, at)),
                 }
                 Json::Object(step)
             })
@@ -289,8 +289,8 @@ fn pressure(from: Option<&GroupState>, to: Option<&GroupState>) -> Json {
 }
 
 /// Reads the kernel's answer to the command of a step.
-fn command(told: &Told, step: usize) -> Map<String, Json> {
-    let answer = told.commands.iter().find(|(marks, _)| *marks == step + 1);
+fn command(report: &GuestReport, step: usize) -> Map<String, Json> {
+    let answer = report.commands.iter().find(|(marks, _)| *marks == step + 1);
     let Some((_, Command { text, rc, took_us })) = answer else { return Map::new() };
     let mut line = Map::new();
     line.insert("cmd".into(), text.clone().into());

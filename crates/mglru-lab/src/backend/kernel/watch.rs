@@ -24,7 +24,7 @@ const BOOT: Duration = Duration::from_secs(90);
 /// Longest silence after that. The guest samples its groups, so that it is never silent for long
 /// unless it hangs; a machine deep in reclaim may take its time.
 const SILENCE: Duration = Duration::from_secs(180);
-/// How often the console is looked at once the guest has told everything.
+/// Sets how often the console is read once the guest has reported everything.
 const LOOK: Duration = Duration::from_millis(200);
 /// Shortest wait for a report: a guest that others keep from working uses up little of its time.
 const BLINK: Duration = Duration::from_millis(10);
@@ -35,52 +35,52 @@ const OFF: &str = "reboot: Power down";
 /// Chooses the end of a machine whose work is over, or whose moment has come.
 #[derive(Default)]
 pub struct Ending<'a> {
-    /// QEMU counts, and says what it counted as it ends: it is waited for.
+    /// Says that QEMU counts instructions and writes the counts as it ends: its end is awaited.
     pub counts: bool,
-    /// A port, and how to announce where a debugger finds the machine at its moment.
+    /// Holds a debugger's port, and the function that announces its address at the moment.
     pub debugger: Option<(u16, Announce<'a>)>,
 }
 
-/// Holds everything that a guest told.
+/// Holds everything that a guest reported.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
-    /// As `uname -r` says.
+pub struct GuestReport {
+    /// Holds the kernel's release, as `uname -r` prints it.
     pub kernel: String,
-    /// From power on to the first operation, in the host's time.
+    /// Holds the time from power on to the first operation, by the host's clock.
     pub boot: Duration,
-    /// Findings of a probe.
+    /// Holds findings of a probe.
     pub probed: Option<BTreeMap<String, String>>,
-    /// The work began.
+    /// Says that the work began.
     pub began: bool,
-    /// When the work began.
+    /// Holds the state at the beginning of the work.
     pub ready: Snapshot,
-    /// When each phase began, by its number.
+    /// Holds the state at the beginning of each phase, by its number.
     pub marks: Vec<(u32, Snapshot)>,
-    /// Commands, each with the number of marks before it.
+    /// Holds commands, each with the number of marks before it.
     pub commands: Vec<(usize, Command)>,
-    /// Samples in time: microseconds and groups.
+    /// Holds samples in time: microseconds and groups.
     pub samples: Vec<(u64, BTreeMap<String, Sample>)>,
-    /// Lines of trace events.
+    /// Holds lines of trace events.
     pub events: String,
-    /// Looks at the machine while the work stood still.
+    /// Holds states of the machine while the work stood still.
     pub steps: Vec<Step>,
-    /// The moment at which the run was to end.
+    /// Holds the state at the moment at which the run was to end.
     pub stopped: Option<Step>,
-    /// Where the kernel's code begins, told then; 0: it does not tell.
+    /// Holds the address where the kernel's code begins, reported then; 0: unknown.
     pub text: u64,
-    /// When the work was over.
+    /// Holds the state at the end of the work.
     pub over: Option<Snapshot>,
-    /// How each process of the work ended.
+    /// Describes the end of each process of the work.
     pub workers: Vec<Ended>,
-    /// Processes that the kernel killed for want of memory.
+    /// Lists processes that the kernel killed for want of memory.
     pub killed: Vec<Killed>,
-    /// Functions of a kernel that is profiled.
+    /// Lists functions of a kernel that is profiled.
     pub symbols: Option<String>,
-    /// Counts that QEMU's plugin made of it.
+    /// Holds the counts that QEMU's plugin made of it.
     pub counted: Option<String>,
-    /// Facts that make the run repeatable, where it is.
+    /// Holds the facts that make the run repeatable, where it is.
     pub proof: Option<Json>,
-    /// The kernel's last words, where it stopped the machine for want of memory.
+    /// Holds the kernel's last line, where it stopped the machine for want of memory.
     pub starved: Option<String>,
 }
 
@@ -95,33 +95,33 @@ pub fn listen(
     patience: u32,
     console: &Path,
     ending: Ending,
-) -> Result<Told, Failure> {
+) -> Result<GuestReport, Failure> {
     let lines = lines(qemu.child.stdout.take().expect("it is piped"));
     let complaint = complaint(qemu.child.stderr.take().expect("it is piped"));
     let clock = Allowance::new(qemu.has_own_time.then(|| qemu.child.id()));
-    let mut told = Told::default();
+    let mut report = GuestReport::default();
     let is_off = || !ending.counts && said(console).contains(OFF);
-    let heard = hear(&lines, (&clock, at_most, patience), &mut told, is_off);
-    let attended = match (&told.stopped, ending.debugger) {
+    let heard = hear(&lines, (&clock, at_most, patience), &mut report, is_off);
+    let attended = match (&report.stopped, ending.debugger) {
         (Some(at), Some(debugger)) => {
-            attend(&mut qemu, &lines, (&told.kernel, told.text, at), debugger)
+            attend(&mut qemu, &lines, (&report.kernel, report.text, at), debugger)
         }
         _ => Ok(()),
     };
     drop(qemu);
     let complaint = complaint.join().unwrap_or_default();
     let messages = said(console);
-    let blamed = blamed(&told, &messages, &complaint);
+    let blamed = blamed(&report, &messages, &complaint);
     preloaded(&complaint)?;
     // A machine that was given up was running.
     heard.map_err(Failure::Machine)?;
     attended?;
-    finished(told, &messages, &complaint).map_err(blamed)
+    finished(report, &messages, &complaint).map_err(blamed)
 }
 
 /// QEMU that refuses what it was given says so before the kernel says anything.
-fn blamed(told: &Told, messages: &str, complaint: &str) -> fn(String) -> Failure {
-    let began = !told.kernel.is_empty() || !messages.trim().is_empty();
+fn blamed(report: &GuestReport, messages: &str, complaint: &str) -> fn(String) -> Failure {
+    let began = !report.kernel.is_empty() || !messages.trim().is_empty();
     let refused = |line: &str| !line.trim().is_empty() && !line.contains("warning:");
     match !began && complaint.lines().any(refused) {
         true => Failure::Input,
@@ -160,35 +160,36 @@ fn said(console: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(console).unwrap_or_default()).into_owned()
 }
 
-/// Reads reports until the machine has stopped, its moment has come, or it has told everything and
+/// Reads reports until the machine has stopped, its moment has come, or it has reported everything
+/// and
 /// `is_off`.
 fn hear(
     lines: &Receiver<String>,
     (clock, at_most, factor): (&Allowance, Duration, u32),
-    told: &mut Told,
+    report: &mut GuestReport,
     is_off: impl Fn() -> bool,
 ) -> Result<(), String> {
     let mut last = clock.elapsed();
-    while told.stopped.is_none() {
+    while report.stopped.is_none() {
         let now = clock.elapsed();
         let left = at_most.saturating_sub(now);
-        let patience = factor * if told.kernel.is_empty() { BOOT } else { SILENCE };
+        let patience = factor * if report.kernel.is_empty() { BOOT } else { SILENCE };
         let quiet = patience.saturating_sub(now - last);
-        let is_told = told.over.is_some() || told.probed.is_some();
-        let wait = if is_told { LOOK } else { quiet };
+        let is_complete = report.over.is_some() || report.probed.is_some();
+        let wait = if is_complete { LOOK } else { quiet };
         match lines.recv_timeout(wait.min(quiet).min(left).max(BLINK)) {
             Ok(line) => {
-                take(&line, clock.start(), told)?;
+                take(&line, clock.start(), report)?;
                 last = clock.elapsed();
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) if is_told && is_off() => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if is_complete && is_off() => return Ok(()),
             Err(RecvTimeoutError::Timeout) if clock.elapsed() >= at_most => {
                 return Err(format!("not over after {} s (kernel.timeout_s)", at_most.as_secs()));
             }
             Err(RecvTimeoutError::Timeout) if clock.elapsed() - last < patience => {}
             Err(RecvTimeoutError::Timeout) => {
-                return Err(silent(!told.kernel.is_empty(), patience));
+                return Err(silent(!report.kernel.is_empty(), patience));
             }
         }
     }
@@ -196,28 +197,28 @@ fn hear(
 }
 
 /// Lines that are no report come from firmware.
-fn take(line: &str, start: Instant, told: &mut Told) -> Result<(), String> {
-    let Some(Ok(report)) = line.find('{').map(|at| serde_json::from_str(line[at..].trim_end()))
+fn take(line: &str, start: Instant, report: &mut GuestReport) -> Result<(), String> {
+    let Some(Ok(message)) = line.find('{').map(|at| serde_json::from_str(line[at..].trim_end()))
     else {
         return Ok(());
     };
-    match report {
-        Report::Hello { kernel } => told.kernel = kernel,
-        Report::Probed(found) => told.probed = Some(found),
+    match message {
+        Report::Hello { kernel } => report.kernel = kernel,
+        Report::Probed(found) => report.probed = Some(found),
         Report::Ready(snapshot) => {
-            told.ready = *snapshot;
-            told.began = true;
-            told.boot = start.elapsed();
-            told.samples.clear();
+            report.ready = *snapshot;
+            report.began = true;
+            report.boot = start.elapsed();
+            report.samples.clear();
         }
-        Report::Mark { phase, at } => told.marks.push((phase, *at)),
-        Report::Command(command) => told.commands.push((told.marks.len(), command)),
-        Report::Sample { at_us, groups } => told.samples.push((at_us, groups)),
-        Report::Events { text } => told.events.push_str(&text),
-        Report::Step(step) => told.steps.push(*step),
-        Report::Stopped { at, text } => (told.stopped, told.text) = (Some(*at), text),
-        Report::Over { at, workers } => (told.over, told.workers) = (Some(*at), workers),
-        Report::Symbols { text } => told.symbols = Some(text),
+        Report::Mark { phase, at } => report.marks.push((phase, *at)),
+        Report::Command(command) => report.commands.push((report.marks.len(), command)),
+        Report::Sample { at_us, groups } => report.samples.push((at_us, groups)),
+        Report::Events { text } => report.events.push_str(&text),
+        Report::Step(step) => report.steps.push(*step),
+        Report::Stopped { at, text } => (report.stopped, report.text) = (Some(*at), text),
+        Report::Over { at, workers } => (report.over, report.workers) = (Some(*at), workers),
+        Report::Symbols { text } => report.symbols = Some(text),
         Report::Failed { why } => return Err(failed(&why)),
     }
     Ok(())
@@ -246,21 +247,25 @@ fn failed(why: &str) -> String {
     format!("the guest: {why}{hint}")
 }
 
-fn finished(mut told: Told, messages: &str, complaint: &str) -> Result<Told, String> {
+fn finished(
+    mut report: GuestReport,
+    messages: &str,
+    complaint: &str,
+) -> Result<GuestReport, String> {
     let panicked = messages.lines().find(|line| line.contains("Kernel panic - ")).map(plain);
-    told.killed = oom::killed(messages);
+    report.killed = oom::killed(messages);
     match panicked {
         Some(line) if !oom::is_starved(line) => return Err(format!("the guest panicked: {line}")),
-        Some(line) if told.over.is_none() && !told.began => return Err(early(line)),
-        Some(line) if told.over.is_none() => {
-            told.starved = Some(line.to_string());
-            return Ok(told);
+        Some(line) if report.over.is_none() && !report.began => return Err(early(line)),
+        Some(line) if report.over.is_none() => {
+            report.starved = Some(line.to_string());
+            return Ok(report);
         }
         _ => {}
     }
-    let is_over = told.over.is_some() || told.stopped.is_some();
-    if is_over || (complaint.is_empty() && !told.kernel.is_empty()) {
-        return Ok(told);
+    let is_over = report.over.is_some() || report.stopped.is_some();
+    if is_over || (complaint.is_empty() && !report.kernel.is_empty()) {
+        return Ok(report);
     }
     let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty());
     Err(match last {

@@ -11,8 +11,13 @@ const KIB_PER_PAGE: u64 = 4;
 impl Mapped {
     /// Reads the counters of all groups together, and of each group.
     pub fn snapshot(&self) -> Result<Snapshot, String> {
+        self.snapshot_of(self.groups.len())
+    }
+
+    /// Reads the counters of all groups together, and of the first `n` groups.
+    pub fn snapshot_of(&self, n: usize) -> Result<Snapshot, String> {
         let mut groups = Vec::new();
-        for (name, group) in &self.groups {
+        for (name, group) in self.groups.iter().take(n) {
             let stat = group.stat().map_err(|e| e.to_string())?;
             let lru_gen = group.lru_gen().map_err(|e| e.to_string())?;
             groups.push(GroupOutcome {
@@ -36,12 +41,13 @@ fn counters(&[files, memory]: &[FaultStat; 2], groups: &[GroupOutcome]) -> Figur
         ("pswpin", memory.major + memory.read_around),
         ("faults_throttled", files.throttled + memory.throttled),
     ];
-    let sum = |name: &str| groups.iter().filter_map(|group| value(&group.stat, name)).sum();
+    // The root's figures have those of all groups below in them.
+    let all = |name: &str| value(&groups[0].stat, name).unwrap_or(0);
     counters
-        .extend(mglru::Counter::ALL.iter().map(|counter| (counter.name(), sum(counter.name()))));
+        .extend(mglru::Counter::ALL.iter().map(|counter| (counter.name(), all(counter.name()))));
     counters
 }
 
-fn value(figures: &Figures, name: &str) -> Option<u64> {
+pub fn value(figures: &Figures, name: &str) -> Option<u64> {
     figures.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }

@@ -41,7 +41,7 @@ pub struct Memory {
     filled: Vec<AtomicBool>,
 }
 
-/// Where a region's page is.
+/// Holds a region's page in the form in which it is mapped.
 pub enum Place<'a> {
     Memory(Arc<Memory>),
     File(&'a SharedMapping, usize),
@@ -113,7 +113,7 @@ impl Mapped {
         memory.words.discard_range(bytes).map_err(|e| e.to_string())
     }
 
-    /// Where a page of a region is.
+    /// Finds a page of a region.
     pub fn place(&self, region: u32, page: u32) -> Result<Place<'_>, String> {
         let Region { spec, memory, .. } = &self.regions[region as usize];
         if let RegionKind::File { file, first_page } = spec.kind {

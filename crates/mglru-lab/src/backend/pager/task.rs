@@ -52,7 +52,7 @@ impl<'a> Task<'a> {
             }
             Op::Read { file, off, len } => self.read(file, off, len)?,
             Op::Write { file, off, len } => self.write(file, off, len)?,
-            Op::Fsync { file } => told(mapped.files[file as usize].flush())?,
+            Op::Fsync { file } => or_message(mapped.files[file as usize].flush())?,
             Op::Truncate { .. } => return Err(unfit("an arena keeps its length", op)),
             Op::Map { region } => mapped.map(region)?,
             Op::Unmap { region } => mapped.unmap(region),
@@ -122,15 +122,15 @@ fn words(
 fn command(mapped: &Mapped, control: Control) -> Result<(), String> {
     let group = |id: Option<GroupId>| &mapped.groups[id.map_or(0, |id| id as usize + 1)].1;
     match control {
-        Control::Sync => mapped.files.iter().try_for_each(|file| told(file.flush())),
+        Control::Sync => mapped.files.iter().try_for_each(|file| or_message(file.flush())),
         Control::DropCaches => {
-            mapped.files.iter().try_for_each(|f| told(f.advise(mglru_pager::Advice::PageOut)))
+            mapped.files.iter().try_for_each(|f| or_message(f.advise(mglru_pager::Advice::PageOut)))
         }
         Control::Reclaim { group: id, bytes, swappiness: None } => {
-            told(group(id).reclaim(bytes)).map(drop)
+            or_message(group(id).reclaim(bytes)).map(drop)
         }
         Control::Set { group: id, knob, value } => set(group(Some(id)), knob, value),
-        Control::Age { group: id, .. } => told(group(Some(id)).age()).map(drop),
+        Control::Age { group: id, .. } => or_message(group(Some(id)).age()).map(drop),
         Control::Reclaim { .. } | Control::Evict { .. } | Control::Remove { .. } => {
             Err(unfit("the pager has no such command", Op::Control(control)))
         }
@@ -144,13 +144,13 @@ fn set(group: &mglru_pager::Group, knob: Knob, value: u64) -> Result<(), String>
         Knob::MemoryHigh => Limit::High,
         Knob::MemoryMax => Limit::Max,
         Knob::MemorySwapMax => Limit::SwapMax,
-        Knob::Swappiness => return told(group.set_swappiness(value.min(200) as u8)),
+        Knob::Swappiness => return or_message(group.set_swappiness(value.min(200) as u8)),
     };
     group.set_limit(limit, (value != u64::MAX).then_some(value));
     Ok(())
 }
 
-fn told<T>(result: Result<T, mglru_pager::PagerError>) -> Result<T, String> {
+fn or_message<T>(result: Result<T, mglru_pager::PagerError>) -> Result<T, String> {
     result.map_err(|e| e.to_string())
 }
 

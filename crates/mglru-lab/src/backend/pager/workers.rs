@@ -9,19 +9,22 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use mglru::Config;
 use mglru_sim::outcome::Phase;
+use mglru_sim::samples::GROUPS;
 use mglru_sim::{MachineSpec, Outcome as Found};
 use mglru_workload::{Layout, Op, TaskId, Workload};
 
+use super::looks::Looks;
 use super::mapped::Mapped;
 use super::task::Task;
 use crate::backend::Progress;
+use crate::samples::Series;
 
 /// Significant digits of latencies, as in the simulated machine.
 const LATENCY_DIGITS: u8 = 3;
 /// Longer latencies count as this: an hour, in nanoseconds.
 const LATENCY_MAX: u64 = 3_600_000_000_000;
-/// How often progress is told.
-const TELL: Duration = Duration::from_millis(200);
+/// Sets how often progress is reported.
+const REPORT: Duration = Duration::from_millis(200);
 
 /// Holds a run that is about to start.
 pub struct Workers {
@@ -95,20 +98,22 @@ impl Workers {
         Ok(Self { shared, total_ops })
     }
 
-    /// Runs to the end.
-    pub fn run(mut self, progress: Progress) -> Result<Found, String> {
+    /// Runs to the end, and looks at the pager on the way.
+    pub fn run(mut self, progress: Progress) -> Result<(Found, Series), String> {
         self.shared.start = Instant::now();
         let (shared, total) = (&self.shared, self.total_ops as f64);
+        let mut looks = Looks::new();
         std::thread::scope(|scope| {
             for id in 0..shared.layout.tasks.len() as TaskId {
                 scope.spawn(move || shared.work(id));
             }
             while !shared.is_over() {
                 progress(shared.ops() as f64 / total);
-                shared.wait_for_change();
+                shared.look(&mut looks);
+                shared.wait_for_change(looks.wait(shared.now_ns()).min(REPORT));
             }
         });
-        self.shared.into_outcome()
+        Ok((self.shared.into_outcome()?, looks.series()))
     }
 }
 
@@ -146,9 +151,22 @@ impl Shared {
         self.ops.load(Ordering::Relaxed)
     }
 
-    fn wait_for_change(&self) {
+    fn wait_for_change(&self, at_most: Duration) {
         let waiting = locked(&self.waiting);
-        let _ = self.moved.wait_timeout(waiting, TELL);
+        let _ = self.moved.wait_timeout(waiting, at_most);
+    }
+
+    /// Looks if it is time. A pager that fails is reported by its tasks.
+    fn look(&self, looks: &mut Looks) {
+        let now = self.now_ns();
+        if looks.is_due(now) {
+            looks.push(now, self.ops(), self.mapped.snapshot_of(GROUPS).ok());
+        }
+    }
+
+    /// Returns the time since the start.
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
     }
 
     /// Counts an operation of a class and records how long it took.
@@ -179,12 +197,12 @@ impl Shared {
         }
     }
 
-    /// A phase begins.
+    /// Begins a phase.
     pub fn mark(&self, phase: u32) -> Result<(), String> {
         let phase = Phase {
             name: self.layout.phases.get(phase as usize).cloned().unwrap_or_default(),
             sequence: self.layout.sequence(phase),
-            at: self.start.elapsed().as_nanos() as u64,
+            at: self.now_ns(),
             ops: self.ops(),
             accesses: self.accesses.load(Ordering::Relaxed),
             snapshot: self.mapped.snapshot()?,
@@ -194,7 +212,7 @@ impl Shared {
     }
 
     fn into_outcome(self) -> Result<Found, String> {
-        let virtual_ns = self.start.elapsed().as_nanos() as u64;
+        let virtual_ns = self.now_ns();
         let snapshot = self.mapped.snapshot()?;
         let (ops, accesses) = (self.ops(), self.accesses.load(Ordering::Relaxed));
         let record = self.record.into_inner().unwrap_or_else(PoisonError::into_inner);

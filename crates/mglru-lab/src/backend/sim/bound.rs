@@ -105,14 +105,14 @@ impl Bound {
         let mut walk = Walk::new(self, seed);
         let mut turns = vec![Turn::Ready; self.tasks as usize];
         let total = workload.total_ops().unwrap_or(u64::MAX).max(1) as f64;
-        let mut told = 0;
+        let mut shown = 0;
         while open_barrier(&mut turns) {
             for (task, turn) in (0..).zip(&mut turns).filter(|(_, turn)| **turn == Turn::Ready) {
                 *turn = walk.operation(task, workload)?;
             }
-            if walk.ops - told > BLOCK as u64 {
-                told = walk.ops;
-                progress(told as f64 / total);
+            if walk.ops - shown > BLOCK as u64 {
+                shown = walk.ops;
+                progress(shown as f64 / total);
             }
         }
         Ok(walk.outcome(workload))

@@ -13,7 +13,7 @@ use crate::backend::Outcome;
 use crate::record::{Group, Latency, Metrics};
 use crate::stats;
 
-/// Phase that is measured.
+/// Names the phase that is measured.
 pub const RUN: &str = "run";
 
 /// Classes of operations that prepare and are not the application's own.

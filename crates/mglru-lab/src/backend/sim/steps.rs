@@ -1,5 +1,5 @@
 //! The model looked at between two accesses, as a booted kernel is: a mark in its workload's
-//! operations has the machine tell its counters, and takes no time.
+//! operations reads the machine's counters, and takes no time.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ impl Stepping for SimJob {
     fn step(&self, seed: u64, steps: Steps, _: &Path) -> Result<Vec<Step>, String> {
         let workload = self.source.build(seed, self.scale).map_err(|e| e.to_string())?;
         let marked = Box::new(Marked::new(workload, steps));
-        let found = mglru_sim::run(&self.machine, self.config.clone(), marked, seed, None);
+        let found = mglru_sim::run(&self.machine, self.rules.clone(), marked, seed, None);
         let found = found.map_err(|e| e.to_string())?;
         let is_stop = |phase: &&Phase| phase.name.parse::<u32>().is_ok_and(|n| n >= STOP);
         let stops = found.phases.iter().filter(is_stop);
@@ -41,7 +41,7 @@ impl Stepping for SimJob {
     }
 
     /// The model traces no events, drops no nodes of shadows but by a rule of two releases, and
-    /// does not tell pages one by one.
+    /// does not report pages one by one.
     fn lacks(&self) -> &'static [&'static str] {
         &["nodereclaim"]
     }
@@ -121,24 +121,24 @@ impl Workload for Marked {
 
 /// Writes the machine's state at a stop in the texts of a kernel.
 fn seen(phase: &Phase, access: u64) -> Step {
-    let told = &phase.snapshot;
-    let root = told.groups.first().map_or("/", |group| &group.name);
+    let snapshot = &phase.snapshot;
+    let root = snapshot.groups.first().map_or("/", |group| &group.name);
     let mut groups: std::collections::BTreeMap<String, GroupState> =
-        told.groups.iter().map(|group| (group.name.clone(), state(group))).collect();
-    let majors = told.counters.iter().find(|(name, _)| *name == "pgmajfault");
+        snapshot.groups.iter().map(|group| (group.name.clone(), state(group))).collect();
+    let majors = snapshot.counters.iter().find(|(name, _)| *name == "pgmajfault");
     // The model counts them for the machine as a whole.
     if let (Some((_, majors)), Some((_, group))) =
         (majors, groups.iter_mut().find(|(name, _)| *name != root))
     {
         group.stat += &format!("pgmajfault {majors}\n");
     }
-    let lru_gen: String = told.groups.iter().map(|group| group.lru_gen.as_str()).collect();
+    let lru_gen: String = snapshot.groups.iter().map(|group| group.lru_gen.as_str()).collect();
     let at = Snapshot {
         at_us: phase.at / 1000,
-        vmstat: text(&told.counters),
+        vmstat: text(&snapshot.counters),
         lru_gen,
         groups,
-        resident: told.resident.clone(),
+        resident: snapshot.resident.clone(),
         ..Snapshot::default()
     };
     Step { access, at, ..Step::default() }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn stops_change_nothing_about_a_run_and_tell_what_a_kernel_tells() {
+    fn stops_change_nothing_about_a_run_and_report_what_a_kernel_reports() {
         let job = job();
         let steps = |every| Steps { from: 100, to: 2_900, every, ..Steps::default() };
         let look = |every| job.stepping().unwrap().step(1, steps(every), Path::new("")).unwrap();

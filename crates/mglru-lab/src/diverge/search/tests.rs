@@ -89,6 +89,6 @@ fn a_run_too_short_for_a_stop_is_refused() {
         tolerance: Tolerance::Exact(0),
         consoles: [nowhere, nowhere],
     };
-    let told = find(&request, &|_, _, _| {}).unwrap_err();
-    assert_eq!(told, "the first process makes fewer than 64 accesses");
+    let message = find(&request, &|_, _, _| {}).unwrap_err();
+    assert_eq!(message, "the first process makes fewer than 64 accesses");
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::facts::STALLS;
 use crate::record::Record;
 use crate::samples::{GroupSeries, Series};
 
@@ -21,13 +22,13 @@ pub struct Curve {
 /// Holds one point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Variant.
+    /// Names the variant.
     pub v: String,
-    /// Panel, with its unit.
+    /// Names the panel, with its unit.
     pub p: &'static str,
-    /// Seconds.
+    /// Holds the time, seconds.
     pub t: f64,
-    /// Value.
+    /// Holds the value.
     pub y: f64,
 }
 
@@ -48,6 +49,16 @@ impl Curve {
         most.filter(|group| scanned(group) > 0).or_else(|| self.series.groups.get("/"))
     }
 
+    /// Finds the group whose generations are drawn: of those with pages, the one with most. A group
+    /// above others may be scanned most and hold none itself.
+    fn holder(&self) -> Option<&GroupSeries> {
+        let rows = |group: &GroupSeries| {
+            group.generations.iter().flatten().map(|[_, _, anon, file]| anon + file).sum::<u64>()
+        };
+        let most = self.series.groups.values().rev().max_by_key(|group| rows(group));
+        most.filter(|group| rows(group) > 0)
+    }
+
     /// Lists the points of all curves; a panel in which nothing happens is left out.
     pub fn rows(&self) -> Vec<Row> {
         let s = &self.series;
@@ -56,12 +67,13 @@ impl Curve {
         let sizes = |name: &str| column(name).map_or(&[][..], Vec::as_slice);
         let refaults = sum(counter("workingset_refault_anon"), counter("workingset_refault_file"));
         let swap = sum(counter("pswpin"), counter("pswpout"));
-        let rates: [(&str, &[u64], f64); 7] = [
+        let rates: [(&str, &[u64], f64); 8] = [
             ("operations / s", &s.ops, 1.0),
             ("refaults / s", &refaults, 1.0),
             ("read, MiB / s", counter("pgpgin"), 1.0 / 1024.0),
             ("written, MiB / s", counter("pgpgout"), 1.0 / 1024.0),
             ("swapped in and out, pages / s", &swap, 1.0),
+            ("writers paused, ms / s", counter("dirty_paused_us"), 1e-3),
             ("scanned, pages / s", sizes("pgscan"), 1.0),
             ("reclaimed, pages / s", sizes("pgsteal"), 1.0),
         ];
@@ -83,7 +95,12 @@ impl Curve {
 
     /// Pairs each drawn look with the next one, as far as a column reaches.
     fn pairs(&self, all: &[u64]) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let (n, step) = (all.len().min(self.series.at_ns.len()), self.step());
+        self.pairs_of(all.len())
+    }
+
+    /// Pairs the same of the first `n` looks.
+    fn pairs_of(&self, n: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (n, step) = (n.min(self.series.at_ns.len()), self.step());
         (0..n).step_by(step).zip((0..n).step_by(step).skip(1))
     }
 
@@ -121,15 +138,14 @@ impl Curve {
 
     /// Lists the pages of each generation by rank, the youngest 0.
     pub fn heat(&self) -> Vec<Json> {
-        let Some(group) = self.group() else { return Vec::new() };
+        let Some(group) = self.holder() else { return Vec::new() };
         let mut rows = Vec::new();
-        let width = self.steps().nth(1).map_or(0.0, |at| self.seconds(at) - self.seconds(0));
-        for at in self.steps().filter(|&at| at < group.generations.len()) {
+        for (at, next) in self.pairs_of(group.generations.len()) {
             for (rank, [_, _, anon, file]) in group.generations[at].iter().rev().enumerate() {
                 for (kind, pages) in [("anon", anon), ("file", file)] {
                     rows.push(json!({
                         "v": self.variant, "type": kind, "t": self.seconds(at),
-                        "to": rounded(self.seconds(at) + width), "rank": rank, "pages": pages,
+                        "to": self.seconds(next), "rank": rank, "pages": pages,
                     }));
                 }
             }
@@ -139,8 +155,9 @@ impl Curve {
 
     /// Lists how many pages of each tier came back, at the end, and which tiers are evicted.
     pub fn tiers(&self) -> Vec<Json> {
-        let last = self.group().filter(|g| g.generations.last().is_some_and(|g| !g.is_empty()));
-        let Some((group, at)) = last.map(|group| (group, group.limits.len() - 1)) else {
+        // A booted kernel's samples, and a pager's, have no tiers.
+        let last = self.holder().filter(|g| g.generations.last().is_some_and(|g| !g.is_empty()));
+        let Some((group, at)) = last.and_then(|g| Some((g, g.limits.len().checked_sub(1)?))) else {
             return Vec::new();
         };
         let mut rows = Vec::new();
@@ -160,9 +177,8 @@ impl Curve {
 
     /// Lists the moments at which tasks were killed or made to wait.
     pub fn events(&self) -> Vec<Json> {
-        let kinds = ["oom_kill", "throttle_writeback", "throttle_noprogress", "flusher_wakeups"];
         let mut rows = Vec::new();
-        for kind in kinds {
+        for kind in ["oom_kill"].into_iter().chain(STALLS).chain(["flusher_wakeups"]) {
             let Some(all) = self.series.counters.get(kind) else { continue };
             for (from, to) in self.pairs(all).filter(|&(from, to)| all[to] > all[from]) {
                 let times = all[to] - all[from];

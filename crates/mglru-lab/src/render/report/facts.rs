@@ -10,10 +10,10 @@ use crate::record::Record;
 use crate::report::Report;
 
 /// More groups than this are drawn as the first ones.
-const MOST_GROUPS: usize = 48;
+const MOST_GROUPS: usize = 4096;
 
 /// Counters that stand for a task being made to wait.
-const STALLS: [&str; 5] = [
+pub(super) const STALLS: [&str; 5] = [
     "allocstall",
     "throttle_writeback",
     "throttle_isolated",

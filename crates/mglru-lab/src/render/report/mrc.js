@@ -1,8 +1,7 @@
 "use strict";
 // Draws a miss-ratio curve for the width that the page has.
 
-const { curve, page_kib: pageKib, knee } = JSON.parse(document.getElementById("facts").textContent);
-const dark = matchMedia("(prefers-color-scheme: dark)");
+const { curve, page_kib: pageKib, knee } = facts;
 const mib = (pages) => (pages * pageKib) / 1024;
 const lru = curve.lru.map((p) => ({ mib: mib(p.size_pages), ratio: p.miss_ratio,
   low: p.band?.[0] ?? p.miss_ratio, high: p.band?.[1] ?? p.miss_ratio }));
@@ -12,38 +11,27 @@ const marks = knee ? [
   ...(knee.doubled ? [{ mib: mib(knee.doubled), said: "misses doubled" }] : []),
 ] : [];
 
-async function draw() {
-  const chart = document.getElementById("chart");
-  const ink = dark.matches ? "#e6e6e6" : "#1c1c1c";
-  const line = dark.matches ? "#3a3f44" : "#d5d7da";
-  const blue = dark.matches ? "#56b4e9" : "#0072b2";
+function draw() {
+  const blue = hues()[0];
   const x = { field: "mib", type: "quantitative", title: "size, MiB (logarithmic)",
     scale: { type: "log", nice: false }, axis: { format: ",.3~g", tickCount: 6, labelOverlap: true } };
   const y = { field: "ratio", type: "quantitative", title: "miss ratio", scale: { domain: [0, 1] } };
-  const spec = {
-    width: chart.clientWidth - 70, height: 320, padding: 4,
+  return show({
+    width: chart.clientWidth - 70, height: 320,
     layer: [
       { data: { values: lru }, mark: { type: "area", opacity: 0.25, color: blue },
         encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
       { data: { values: lru }, mark: { type: "line", color: blue, point: { color: blue, size: 12 }, tooltip: true },
         encoding: { x, y } },
-      { data: { values: marks }, mark: { type: "rule", strokeDash: [4, 3], color: ink }, encoding: { x } },
-      { data: { values: marks }, mark: { type: "text", align: "right", dx: -5, y: 10, color: ink },
+      { data: { values: marks }, mark: { type: "rule", strokeDash: [4, 3], color: ink() }, encoding: { x } },
+      { data: { values: marks }, mark: { type: "text", align: "right", dx: -5, y: 10, color: ink() },
         encoding: { x, text: { field: "said" } } },
-      { data: { values: others }, mark: { type: "point", filled: true, size: 60, tooltip: true },
+      ...(others.length ? [{ data: { values: others }, mark: { type: "point", filled: true, size: 60, tooltip: true },
         encoding: { x, y, shape: { field: "policy", type: "nominal", legend: { orient: "bottom" } },
           color: { field: "policy", type: "nominal", legend: { orient: "bottom" },
-            scale: { range: ["#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] } } } },
+            scale: { range: ["#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] } } } }] : []),
     ],
-    config: { background: null, font: "system-ui, sans-serif", view: { stroke: null },
-      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
-        labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: ink, titleColor: ink } },
-  };
-  const actions = { export: true, source: false, compiled: false, editor: false };
-  await vegaEmbed(chart, spec, { renderer: "svg", actions, mode: "vega-lite" });
-  document.body.dataset.drawn = "1";
+  });
 }
 
-addEventListener("resize", draw);
-dark.addEventListener("change", draw);
-draw();
+start(draw);

@@ -23,7 +23,7 @@ fn compared(c: &Comparison) -> String {
     };
     if low <= 1.0 && high >= 1.0 {
         return format!(
-            "{}{place}: no change of {} against {} can be told from {} pairs of runs \
+            "{}{place}: no change of {} against {} shows in {} pairs of runs \
              (95 % interval {} to {}).",
             c.variant,
             c.metric,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_a_single_pair_and_no_change_are_told_apart() {
+    fn a_change_a_single_pair_and_no_change_are_distinguished() {
         let clear = said(&[120.0, 121.0, 119.0]);
         assert!(
             clear.starts_with("after: ops_per_s is 20.0 % higher than under before"),

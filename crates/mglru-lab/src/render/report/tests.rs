@@ -25,5 +25,5 @@ fn the_page_holds_every_comparison_and_escapes_names() {
 fn nothing_is_loaded_from_elsewhere() {
     let page = page();
     assert!(TEMPLATE.matches(" src=").count() + TEMPLATE.matches("<link").count() == 0);
-    assert_eq!(page.matches("</script>").count(), 5, "facts, three libraries, charts");
+    assert_eq!(page.matches("</script>").count(), 8, "facts, three libraries, four of ours");
 }

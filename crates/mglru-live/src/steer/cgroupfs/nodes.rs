@@ -7,9 +7,9 @@ use mglru_pager::GroupFile;
 /// Names a group, or a file of it.
 #[derive(Clone)]
 pub struct Node {
-    /// The group's path.
+    /// Holds the group's path.
     pub group: String,
-    /// The file; none: it is the group.
+    /// Names the file; none: it is the group.
     pub file: Option<&'static GroupFile>,
 }
 
@@ -19,7 +19,7 @@ impl Node {
     }
 }
 
-/// All nodes that were ever asked for. The root is number 1.
+/// Holds all nodes that were ever asked for. The root is number 1.
 pub struct Nodes {
     nodes: Vec<Node>,
     numbers: HashMap<(String, &'static str), u64>,

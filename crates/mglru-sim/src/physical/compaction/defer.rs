@@ -5,7 +5,7 @@ use crate::physical::MAX_ORDER;
 /// At most one in 2^6 is tried.
 const MAX_SHIFT: u32 = 6;
 
-/// Whether a run is worth trying, of one zone.
+/// Decides whether a run is worth trying, for one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defer {
     considered: u32,

@@ -2,7 +2,7 @@
 
 use crate::physical::{COSTLY_ORDER, Era, MAX_ORDER, Request, Zone};
 
-/// A block is free already.
+/// Stands for a block that is free already.
 pub const NOT_FRAGMENTED: i64 = -1000;
 /// Up to this index an allocation fails for lack of memory, above it for fragmentation.
 const THRESHOLD: i64 = 500;
@@ -10,11 +10,11 @@ const THRESHOLD: i64 = 500;
 /// Says what compaction could do for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// Nothing: memory is short.
+    /// Finds compaction useless: memory is short.
     Skipped,
-    /// It may help.
+    /// Finds that compaction may help.
     Continue,
-    /// It is not needed.
+    /// Finds that compaction is not needed.
     Partial,
 }
 
@@ -23,7 +23,7 @@ pub fn compact_gap(order: u8) -> u64 {
     2 << order
 }
 
-/// Why a request of this order would fail: near 0 memory is short, near 1000 it is fragmented;
+/// Says why a request of this order would fail: near 0 memory is short, near 1000 it is fragmented;
 /// [`NOT_FRAGMENTED`] when it would not. Whole numbers, as the kernel has it.
 pub fn fragmentation_index(zone: &Zone, order: u8) -> i64 {
     let blocks: u64 = (0..=MAX_ORDER).map(|o| zone.free_blocks(o)).sum();

@@ -9,7 +9,7 @@ use crate::physical::{Era, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, b
 const MAX_RESERVE: u64 = 2;
 
 impl Zone {
-    /// The type of the pageblock that holds a frame.
+    /// Returns the type of the pageblock that holds a frame.
     pub fn block_type(&self, pfn: Pfn) -> MigrateType {
         self.blocks[(pfn >> PAGEBLOCK_ORDER) as usize]
     }
@@ -77,7 +77,7 @@ impl Zone {
         &self.frames[start as usize..(start + PAGEBLOCK_PAGES) as usize]
     }
 
-    /// Pages of a pageblock that are free.
+    /// Counts the free pages of a pageblock.
     pub fn free_in_block(&self, start: Pfn) -> u32 {
         let is_free = |frame: &&Frame| matches!(frame, Frame::Free { .. } | Frame::Tail);
         self.block(start).iter().filter(is_free).count() as u32

@@ -35,19 +35,19 @@ pub(super) const NAME_BYTES: usize = 4096;
 pub(super) enum Column {
     /// Says how each event's page is written.
     Tokens = 0,
-    /// Low bytes of numbers.
+    /// Holds low bytes of numbers.
     Low = 1,
-    /// Second bytes of numbers.
+    /// Holds second bytes of numbers.
     High = 2,
-    /// Pages, spaces and lengths that have to be written in full.
+    /// Holds pages, spaces and lengths that have to be written in full.
     Literals = 3,
     /// Says what happened.
     Operations = 4,
-    /// Pages of each event.
+    /// Holds the pages of each event.
     Lengths = 5,
     /// Differences of times.
     Times = 6,
-    /// Names of spaces that appear here.
+    /// Holds names of spaces that appear here.
     Names = 7,
 }
 

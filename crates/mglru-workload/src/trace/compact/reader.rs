@@ -271,7 +271,7 @@ impl EventReader {
         Ok(EventReader { input, reader })
     }
 
-    /// True for a file that begins as a compact trace does.
+    /// Says whether a file begins as a compact trace does.
     ///
     /// # Errors
     /// The file cannot be opened or decompressed.

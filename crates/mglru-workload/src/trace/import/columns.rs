@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// Separates fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
-    /// One character separates them.
+    /// Separates columns by one character.
     Byte(u8),
-    /// Any number of spaces and tabs separates them.
+    /// Separates columns by any number of spaces and tabs.
     Blanks,
 }
 
@@ -47,9 +47,9 @@ impl FromStr for TimeScale {
 /// Where a field stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Column, from 0.
+    /// Numbers a column, from 0.
     At(usize),
-    /// Name in the header.
+    /// Names a column of the header.
     Named(String),
 }
 
@@ -102,7 +102,7 @@ pub struct Columns {
 pub struct BadColumns(String);
 
 impl Columns {
-    /// True if a column is named, so that the table must have a header.
+    /// Says whether a column is named, so that the table must have a header.
     pub fn has_names(&self) -> bool {
         let all = [&self.time, &self.op, &self.space, &self.count, &self.dsrc];
         let mut fields: Vec<&Field> = all.into_iter().flatten().collect();

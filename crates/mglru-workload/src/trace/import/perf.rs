@@ -1,7 +1,8 @@
 //! Text of `perf script` and of ftrace: page faults with their addresses (`-F +addr`, or the
 //! tracepoint `exceptions:page_fault_user`), loads and stores that were sampled (`perf mem`), and
-//! pages that enter the page cache (`filemap:mm_filemap_add_to_page_cache`). Other events are
-//! passed over.
+//! of files either reads (`filemap:mm_filemap_get_pages`) or pages that enter the page cache
+//! (`filemap:mm_filemap_add_to_page_cache`), and pages that become dirty
+//! (`writeback:writeback_dirty_folio`). Other events are passed over.
 
 use super::fields::{Spaces, hexadecimal, number, time, words};
 use super::{Found, Parser};
@@ -27,6 +28,10 @@ impl Parser for Perf {
 
     fn line(&mut self, line: &[u8], found: &mut Found) -> Result<(), String> {
         let fields: Vec<&[u8]> = words(line).collect();
+        if line.starts_with(b"CPU:") && line.ends_with(b"EVENTS]") {
+            // ftrace says here that it lost some.
+            return Ok(());
+        }
         let Some((at, when)) = when(&fields) else {
             let is_chain = line.starts_with(b" ") || line.starts_with(b"\t");
             let is_address =
@@ -41,6 +46,8 @@ impl Parser for Perf {
         let (name, rest) = (&fields[named][..fields[named].len() - 1], &fields[named + 1..]);
         let event = match kind(name) {
             Kind::File(operation) => self.file(operation, rest)?,
+            Kind::Range => self.range(rest)?,
+            Kind::Dirtied => self.dirtied(rest)?,
             Kind::Fault => self.fault(process(&fields[..at]), rest)?,
             Kind::Access(operation) => {
                 let address = rest.first().and_then(|word| hexadecimal(word));
@@ -62,6 +69,8 @@ impl Parser for Perf {
 /// Says what an event is about, by its name.
 enum Kind {
     File(Operation),
+    Range,
+    Dirtied,
     Fault,
     Access(Operation),
     Other,
@@ -73,6 +82,8 @@ fn kind(name: &[u8]) -> Kind {
     match () {
         () if has("mm_filemap_add_to_page_cache") => Kind::File(Operation::Read),
         () if has("mm_filemap_delete_from_page_cache") => Kind::File(Operation::Discard),
+        () if has("mm_filemap_get_pages") => Kind::Range,
+        () if has("writeback_dirty_folio") || has("writeback_dirty_page") => Kind::Dirtied,
         () if has("page_fault_user") || has("page_fault_kernel") => Kind::Fault,
         () if has("mem-stores") => Kind::Access(Operation::Store),
         () if has("mem-loads") => Kind::Access(Operation::Load),
@@ -92,12 +103,44 @@ impl Perf {
             fields.get(at + 1).copied()
         };
         let (device, inode) = behind(b"dev").zip(behind(b"ino")).ok_or(EXPECTED)?;
-        hexadecimal(inode).ok_or(EXPECTED)?;
+        let inode = hexadecimal(inode).ok_or(EXPECTED)?;
         let offset = value(fields, b"ofs=").and_then(number).ok_or(EXPECTED)?;
         let order = value(fields, b"order=").map_or(Some(0), number);
         let order = order.filter(|&order| order <= ORDER_MAX).ok_or("an order up to 20")?;
-        let space = self.spaces.number(&[device, inode].join(&b' '))?;
+        let space = self.space_of(device, inode)?;
         Ok(Event { time: 0, operation, space, page: offset >> PAGE_SHIFT, nr: 1 << order })
+    }
+
+    /// The space of a file, named as the page cache's events name it.
+    fn space_of(&mut self, device: &[u8], inode: u64) -> Result<u32, String> {
+        self.spaces.number(&[device, format!("{inode:x}").as_bytes()].join(&b' '))
+    }
+
+    /// Reads `dev=8:1 ino=1a2b ofs=0-65535`: bytes, both included.
+    fn range(&mut self, fields: &[&[u8]]) -> Result<Event, String> {
+        const EXPECTED: &str = "dev=N:N ino=N ofs=BYTES-BYTES";
+        let (device, inode) = value(fields, b"dev=").zip(value(fields, b"ino=")).ok_or(EXPECTED)?;
+        let inode = hexadecimal(inode).ok_or(EXPECTED)?;
+        let bytes = value(fields, b"ofs=").ok_or(EXPECTED)?;
+        let dash = bytes.iter().position(|&b| b == b'-').ok_or(EXPECTED)?;
+        let ends = number(&bytes[..dash]).zip(number(&bytes[dash + 1..])).ok_or(EXPECTED)?;
+        if ends.1 < ends.0 {
+            return Err("an end behind the beginning".to_string());
+        }
+        let page = ends.0 >> PAGE_SHIFT;
+        let nr = (ends.1 >> PAGE_SHIFT) - page + 1;
+        let space = self.space_of(device, inode)?;
+        Ok(Event { time: 0, operation: Operation::Read, space, page, nr })
+    }
+
+    /// Reads `bdi 8:0: ino=6699 index=16`. Numbers of files are decimal here.
+    fn dirtied(&mut self, fields: &[&[u8]]) -> Result<Event, String> {
+        const EXPECTED: &str = "bdi NAME: ino=N index=N";
+        let device = fields.get(1).and_then(|name| name.strip_suffix(b":")).ok_or(EXPECTED)?;
+        let inode = value(fields, b"ino=").and_then(number).ok_or(EXPECTED)?;
+        let page = value(fields, b"index=").and_then(number).ok_or(EXPECTED)?;
+        let space = self.space_of(device, inode)?;
+        Ok(Event { time: 0, operation: Operation::Write, space, page, nr: 1 })
     }
 
     /// Reads `address=0x7f… ip=0x… error_code=0x6`; the second bit says that it was a store.

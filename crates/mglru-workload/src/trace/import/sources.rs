@@ -103,7 +103,7 @@ impl FromStr for Source {
     }
 }
 
-/// No recording has this name.
+/// Reports that no recording has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown recording \"{0}\" (known: {known})",
     known = Source::known().collect::<Vec<_>>().join(", "))]

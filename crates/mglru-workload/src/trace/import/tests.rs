@@ -80,11 +80,15 @@ const SAMPLES: [(&str, &str, &[Row]); 18] = [
         \t    7f0011 f (/lib/x)\n\
         my ls  12 [001] 2.5: exceptions:page_fault_user: address=0x5000 ip=0x1 error_code=0x6\n\
         ls-12 [001] ..... 3.5: mm_filemap_add_to_page_cache: dev 8:1 ino 1a pfn=0x1 ofs=8192 \
-        order=1\nls 12 4.5: sched:sched_switch: prev=1\n",
+        order=1\nls 12 4.5: sched:sched_switch: prev=1\nCPU:0 [LOST 7 EVENTS]\n\
+        ls-12 [001] ..... 5.5: mm_filemap_get_pages: dev=8:1 ino=1a ofs=4096-16383\n\
+        ls-12 [001] d..1. 6.5: writeback_dirty_folio: bdi 8:1: ino=26 index=16\n",
         &[
             (3 * S / 2, "load", 0, 0x7fff5, 1),
             (5 * S / 2, "store", 0, 5, 1),
             (7 * S / 2, "read", 1, 2, 2),
+            (11 * S / 2, "read", 1, 1, 3),
+            (13 * S / 2, "write", 1, 16, 1),
         ],
     ),
     (
@@ -180,6 +184,8 @@ fn errors_name_their_line() {
         ("blkparse", "8,0 3 2 0.5 697 Q W 16 8 [kj]\n", "line 1: expected a line of blkparse"),
         ("perf-script", "ls 12 page-faults: 1\n", "a time such as"),
         ("perf-script", "ls 12 1.0: page-faults: main\n", "-F +addr"),
+        ("perf-script", "a-1 1.0: mm_filemap_get_pages: dev=8:1 ino=1 ofs=9-1\n", "an end behind"),
+        ("perf-script", "a-1 1.0: writeback_dirty_folio: bdi 8:0 ino=1\n", "bdi NAME: ino=N"),
         ("lackey", " L 12\n", "line 1: expected I, L, S or M"),
         ("lackey", "I  04001090,3\n", "holds no requests"),
         ("twitter", "# nothing\n", "holds no requests"),

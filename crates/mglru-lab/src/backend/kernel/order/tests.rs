@@ -108,11 +108,14 @@ fn what_a_booted_kernel_cannot_do_is_refused() {
     let swap = SwapSpec::on_device(1 << 30);
     let swapping = MachineSpec { swap, ..MachineSpec::default() };
     let host = KernelSpec { clock: Some(Clock::Host), ..KernelSpec::default() };
-    let told = of_machine(&swapping, &host, &SWITCHES).unwrap_err().to_string();
-    assert!(told.starts_with("machine.swap.kind = device: by the host's clock the"), "{told}");
+    let message = of_machine(&swapping, &host, &SWITCHES).unwrap_err().to_string();
+    assert!(
+        message.starts_with("machine.swap.kind = device: by the host's clock the"),
+        "{message}"
+    );
     let xfs = KernelSpec { filesystem: FileSystem::Xfs, ..host };
-    let told = of_machine(&MachineSpec::default(), &xfs, &SWITCHES).unwrap_err().to_string();
-    assert_eq!(told, "kernel.filesystem = xfs: by the host's clock files lie on ext4");
+    let message = of_machine(&MachineSpec::default(), &xfs, &SWITCHES).unwrap_err().to_string();
+    assert_eq!(message, "kernel.filesystem = xfs: by the host's clock files lie on ext4");
     let on_xfs = MachineSpec { filesystem: mglru_sim::spec::FileSystem::Xfs, ..Default::default() };
     assert_eq!(error(on_xfs), "machine.filesystem = xfs: kernel.filesystem is ext4");
     let alone = MachineSpec { kswapd: false, ..MachineSpec::default() };

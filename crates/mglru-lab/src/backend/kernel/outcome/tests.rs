@@ -15,14 +15,14 @@ fn snapshot(at_us: u64, ops: u64, vmstat: &str, root: &str, max_seq: u64) -> Sna
     }
 }
 
-fn told() -> (Told, Layout) {
+fn report() -> (GuestReport, Layout) {
     let measured = Measured {
         latency: vec![vec![(1000, 2), (3000, 1)], vec![(9_000_000, 5)]],
         figures: vec![("cache_misses".to_string(), 4.0)],
         string_hash: 3,
     };
     let ended = Ended { measured: Some(measured), ..Ended::default() };
-    let told = Told {
+    let report = GuestReport {
         kernel: "6.12".to_string(),
         ready: snapshot(0, 0, "pgfault 1\nnr_dirty 9\n", "pgscan_direct 5\n", 3),
         marks: vec![
@@ -31,7 +31,7 @@ fn told() -> (Told, Layout) {
         ],
         over: Some(snapshot(3_000_000, 8, "pgfault 100\npgpgin 9\n", "pgscan_direct 31\n", 9)),
         workers: vec![ended],
-        ..Told::default()
+        ..GuestReport::default()
     };
     let names = |names: [&str; 2]| names.map(str::to_string).to_vec();
     let layout = Layout {
@@ -39,7 +39,7 @@ fn told() -> (Told, Layout) {
         classes: names(["read", "ramp"]),
         ..Layout::default()
     };
-    (told, layout)
+    (report, layout)
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn processors_are_busy_for_a_share_of_the_measured_time() {
 
 #[test]
 fn the_run_phase_is_measured_without_what_prepares_it() {
-    let (told, layout) = told();
-    let found = outcome(&told, &layout).unwrap();
+    let (report, layout) = report();
+    let found = outcome(&report, &layout).unwrap();
     assert_eq!((found.metrics.ops, found.metrics.virtual_s), (3, 2.0));
     assert_eq!(found.metrics.ops_per_s, 1.5);
     let latency = found.metrics.latency_us.unwrap();
@@ -62,7 +62,7 @@ fn the_run_phase_is_measured_without_what_prepares_it() {
     let counter = |name: &str| found.counters.get(name).copied();
     assert_eq!((counter("pgfault"), counter("pgpgin")), (Some(70), Some(5)));
     assert_eq!((counter("pgscan_direct"), counter("aging_passes")), (Some(20), Some(4)));
-    // A counter that the kernel did not tell is absent, and so are levels.
+    // A counter that the kernel did not report is absent, and so are levels.
     assert_eq!((counter("pswpin"), counter("nr_dirty")), (None, None));
     assert_eq!(found.groups["/g"].memory_stat["anon"], 4096);
     assert!(!found.groups.contains_key(ROOT));
@@ -72,21 +72,21 @@ fn the_run_phase_is_measured_without_what_prepares_it() {
 
 #[test]
 fn a_killed_worker_leaves_no_hash_and_an_early_end_no_outcome() {
-    let (mut told, layout) = told();
-    told.workers.push(Ended { signal: Some(9), ..Ended::default() });
-    assert!(!outcome(&told, &layout).unwrap().custom.contains_key("string_hash"));
-    told.over = None;
-    let error = outcome(&told, &layout).unwrap_err();
+    let (mut report, layout) = report();
+    report.workers.push(Ended { signal: Some(9), ..Ended::default() });
+    assert!(!outcome(&report, &layout).unwrap().custom.contains_key("string_hash"));
+    report.over = None;
+    let error = outcome(&report, &layout).unwrap_err();
     assert_eq!(error, "the guest stopped before the work was over");
 }
 
 #[test]
 fn a_machine_that_stopped_for_want_of_memory_has_an_outcome() {
-    let (mut told, layout) = told();
-    (told.over, told.workers) = (None, Vec::new());
-    told.samples = vec![(2_500_000, BTreeMap::new())];
-    told.starved = Some("Kernel panic".to_string());
-    let found = outcome(&told, &layout).unwrap();
+    let (mut report, layout) = report();
+    (report.over, report.workers) = (None, Vec::new());
+    report.samples = vec![(2_500_000, BTreeMap::new())];
+    report.starved = Some("Kernel panic".to_string());
+    let found = outcome(&report, &layout).unwrap();
     assert_eq!((found.metrics.ops, found.metrics.virtual_s), (0, 1.5));
     assert_eq!((&found.custom["stopped"], found.counters["oom_kill"]), (&"Kernel panic".into(), 0));
 }

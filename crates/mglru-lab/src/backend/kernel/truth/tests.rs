@@ -21,12 +21,12 @@ fn snapshot(at_us: u64, state: GroupState, vmstat: &str) -> Snapshot {
 }
 
 #[test]
-fn differences_levels_and_pressure_are_told_as_in_a_truth_file() {
+fn differences_levels_and_pressure_are_written_as_in_a_truth_file() {
     let before = state("pgscan 5\nanon 4096\n", "max 2\noom 0\n", "some avg10=0 total=10\n");
     let after = state("pgscan 9\nanon 8192\nodd 3\n", "max 7\noom 0\n", "some avg10=0 total=25\n");
-    let told: Vec<_> =
+    let differences: Vec<_> =
         differences(&before.stat, &after.stat, |name| DELTAS.contains(&name)).collect();
-    assert_eq!(told, [("pgscan".to_string(), 4)]);
+    assert_eq!(differences, [("pgscan".to_string(), 4)]);
     assert_eq!(pressure(Some(&before), Some(&after))["mem_some_us"], 15);
     let levels = levels(&after);
     assert_eq!((&levels["anon"], &levels["current"]), (&8192.into(), &9000.into()));
@@ -40,8 +40,8 @@ fn a_step_of_a_command_carries_the_kernels_answer() {
         (0, snapshot(0, GroupState::default(), "")),
         (1, snapshot(5, GroupState::default(), "")),
     ];
-    let told = Told { marks, commands: vec![(2, answer)], ..Told::default() };
-    assert!(command(&told, 0).is_empty());
-    let line = command(&told, 1);
+    let report = GuestReport { marks, commands: vec![(2, answer)], ..GuestReport::default() };
+    assert!(command(&report, 0).is_empty());
+    let line = command(&report, 1);
     assert_eq!((&line["lgcmd"], &line["rc"]), (&"+ 2 0 3 1 0".into(), &(-34).into()));
 }

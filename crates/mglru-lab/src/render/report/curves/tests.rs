@@ -44,10 +44,30 @@ fn rates_are_per_second_and_sizes_in_mib() {
 
 #[test]
 fn the_youngest_generation_has_rank_0() {
-    let heat = curve(2).heat();
+    let heat = curve(3).heat();
     let youngest: Vec<_> = heat.iter().filter(|row| row["rank"] == 0).collect();
-    assert_eq!(youngest.len(), 4, "two looks, two types");
+    assert_eq!(youngest.len(), 4, "two spans between looks, two types");
     assert!(youngest.iter().all(|row| row["pages"] == if row["type"] == "anon" { 3 } else { 4 }));
+}
+
+#[test]
+fn generations_are_those_of_the_group_that_holds_pages() {
+    let mut kept = kept(3);
+    let mut above = kept.groups["/a"].clone();
+    above.generations.iter_mut().for_each(|rows| rows.iter_mut().for_each(|row| row[2..].fill(0)));
+    above.columns["pgscan"].iter_mut().for_each(|all| *all *= 2);
+    kept.groups.insert("/".to_string(), above);
+    let curve = Curve::new(&example("after", 1, 1.0), Some(kept)).unwrap();
+    assert!(curve.heat().iter().any(|row| row["pages"] == 3));
+}
+
+#[test]
+fn a_series_without_tiers_has_none_to_draw() {
+    let mut kept = kept(3);
+    kept.groups["/a"].limits.clear();
+    let curve = Curve::new(&example("after", 1, 1.0), Some(kept)).unwrap();
+    assert_eq!(curve.tiers(), Vec::<Json>::new());
+    assert!(!curve.heat().is_empty());
 }
 
 #[test]
