@@ -97,6 +97,9 @@ enum Faults {
     Sigbus,
 }
 
+/// The size of the swap file unless one is asked for, bytes.
+const SWAP: u64 = 4 << 30;
+
 /// Warns of the losses of a program whose shared mappings of files are managed.
 const SHARED_FILES: &str = "shared mappings of files are managed: other processes see stores when \
      they are written back, forked children see the file as it was and read-only, and SIGKILL \
@@ -133,18 +136,26 @@ impl Args {
     /// The size of the swap file, bytes. A host with little room runs the program all the same,
     /// unless a size was asked for.
     fn swap(&self) -> u64 {
-        const SWAP: u64 = 4 << 30;
         if let Some(Size(bytes)) = self.swap {
             return bytes;
         }
         // The check of the folder says what is wrong with it.
         let room = swap_room(&self.swap_dir).map_or(SWAP, |room| room - room / 8);
-        let bytes = SWAP.min(room) & !4095;
-        if bytes < SWAP {
+        SWAP.min(room) & !4095
+    }
+
+    /// Says what the program does without.
+    fn warn(&self, launch: &Launch) {
+        if let (None, Some(bytes @ ..SWAP)) = (self.swap, launch.swap) {
             let (folder, mib) = (self.swap_dir.display(), bytes >> 20);
             eprintln!("mglru exec: the swap file has {mib} MiB: no room for 4 GiB in {folder}");
         }
-        bytes
+        if launch.heap.is_some() && malloc().is_none() {
+            eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
+        }
+        if launch.shared_files {
+            eprintln!("mglru exec: {SHARED_FILES}");
+        }
     }
 
     /// Lists the services to start, as commands of `mglru ctl`.
@@ -174,17 +185,12 @@ fn serve(services: &[[String; 2]]) -> Result<(), Error> {
 pub(super) fn run(args: &Args) -> Answer {
     let launch = args.launch()?;
     let services = args.services();
-    if launch.heap.is_some() && malloc().is_none() {
-        eprintln!("mglru exec: malloc stays with the kernel: no libjemalloc.so.2 on this host");
-    }
-    if launch.shared_files {
-        eprintln!("mglru exec: {SHARED_FILES}");
-    }
     let command = launch.command(&args.program);
     let mut command = command.map_err(|e| Error::Request(e.to_string()))?;
     serve(&services)?;
     let begin = |file: &PathBuf| events::begin(file, args.trace_slots as usize, args.trace_faults);
     args.trace_events.iter().try_for_each(begin)?;
+    args.warn(&launch);
     let failed = command.args(&args.args).exec();
     Err(Error::Request(format!("`{}`: {failed}", args.program)))
 }

@@ -33,8 +33,7 @@ pub enum Event {
     Fault {
         /// Holds the page's address in the program.
         address: u64,
-        /// Says that the page is newer than its place in a file or in swap, once the policy learns
-        /// of it: by a store, or because it came from the compressed pool, which keeps no copy.
+        /// Says that the use was a store.
         write: bool,
     },
 }

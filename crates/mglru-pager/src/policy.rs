@@ -201,8 +201,9 @@ impl Policy {
             attached.arena.take_posted(&mut posted);
             for (event, page) in posted.drain(..) {
                 match event {
-                    Event::Filled => self.filled(id, page, true),
-                    Event::Joined => self.filled(id, page, false),
+                    Event::Filled | Event::FilledForStore | Event::Joined => {
+                        self.filled(id, page, event);
+                    }
                     Event::Dirtied => self.dirtied(id, page),
                     Event::Dropped => self.dropped(id, page),
                     Event::Used => self.used(id, page),
@@ -214,7 +215,7 @@ impl Policy {
     }
 
     /// A page became resident: it gets a folio, unless it is gone again already.
-    fn filled(&mut self, id: u32, page: u32, touched: bool) {
+    fn filled(&mut self, id: u32, page: u32, event: Event) {
         let attached = self.world.attached(id);
         let presence = attached.arena.pages().presence(page);
         let before = attached.entries.get(page);
@@ -232,6 +233,7 @@ impl Policy {
         }
         self.lru.add(folio, Entry::Fault { recency });
         self.world.attached_mut(id).entries.set_folio(page, folio);
+        let touched = event != Event::Joined;
         self.world.note_back(id, page, touched);
         if presence == Presence::Dirty {
             self.lru.set_dirty(folio);
@@ -240,7 +242,7 @@ impl Policy {
             self.lru.set_mlocked(folio, true);
         }
         if touched {
-            self.world.note_fault(id, page, presence == Presence::Dirty);
+            self.world.note_fault(id, page, event == Event::FilledForStore);
             self.note_fresh(id, page);
         }
     }
@@ -253,7 +255,7 @@ impl Policy {
         let (true, Slotted::Folio(folio)) = (dirty, attached.entries.get(page)) else { return };
         if attached.arena.is_copy() && !self.lru.folios()[folio].flags.has(Bit::SWAPBACKED) {
             self.drop_folio(id, page);
-            self.filled(id, page, true);
+            self.filled(id, page, Event::FilledForStore);
         } else {
             self.lru.set_dirty(folio);
         }

@@ -91,8 +91,10 @@ pub enum Access {
 /// Names something that happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Reports that the page became resident because it was touched.
+    /// Reports that the page became resident because it was loaded from.
     Filled,
+    /// Reports that the page became resident because it was stored to.
+    FilledForStore,
     /// Reports that the page was read along with one that was touched.
     Joined,
     /// Reports that the page became newer than its store.
@@ -101,4 +103,11 @@ pub enum Event {
     Dropped,
     /// Reports a use that the caller noted.
     Used,
+}
+
+impl Event {
+    /// Returns the event of a page that an access of this type brought.
+    pub fn filled(store: bool) -> Self {
+        if store { Self::FilledForStore } else { Self::Filled }
+    }
 }

@@ -96,7 +96,7 @@ impl Handler {
         match arena.swap().load(slot, &mut self.page, &mut self.scratch) {
             // The pool's copy would only take room: the page is all there is from now on.
             Loaded::Content => {
-                self.installer.install(touch.page, &self.page, Presence::Dirty);
+                self.installer.install(touch, &self.page, Presence::Dirty);
                 self.swap_ahead(touch.page);
             }
             Loaded::ToRead(offset) => self.read_swap_file(arena, touch, slot, offset),
@@ -148,9 +148,7 @@ impl Handler {
     fn read_now(&mut self, store: &Arc<dyn Store>, touch: Touch) {
         let stall = self.stall_here(touch.page);
         match store.read_at(self.arena.offset(touch.page), &mut self.page) {
-            Ok(()) => {
-                self.installer.install(touch.page, &self.page, self.arena.brought(touch.write))
-            }
+            Ok(()) => self.installer.install(touch, &self.page, self.arena.brought(touch.write)),
             Err(error) => self.installer.failed(touch.page, &error),
         }
         self.end_stall(stall);
@@ -245,7 +243,7 @@ impl Handler {
         }
         let bytes = self.ring.bytes(buffer);
         let at = |page: u32| &bytes[(page - first) as usize * PAGE..][..PAGE];
-        self.installer.install(touch.page, at(touch.page), self.arena.brought(touch.write));
+        self.installer.install(touch, at(touch.page), self.arena.brought(touch.write));
         for page in (first..first + nr_pages).filter(|&page| page != touch.page) {
             self.installer.install_unmapped(page, at(page));
         }

@@ -27,12 +27,13 @@ impl Installer {
     /// Makes the locked page resident and visible, in one step, and wakes the threads that wait for
     /// it. Its state is set, counted and reported first, because a woken thread may ask at once for
     /// its store to be flushed.
-    pub(super) fn install(&mut self, page: u32, content: &[u8], presence: Presence) {
+    pub(super) fn install(&mut self, touch: Touch, content: &[u8], presence: Presence) {
+        let page = touch.page;
         self.arena.counters().add_missing();
         self.arena.counters().add_major();
         let protect = presence == Presence::Clean;
         self.arena.pages().set(page, presence);
-        self.arena.post(Event::Filled, page);
+        self.arena.post(Event::filled(touch.write), page);
         match self.arena.uffd().copy(self.arena.view().address(page), content, protect) {
             Ok(()) => self.filled(page, presence),
             Err(error) => self.not_installed(page, &error),
@@ -68,7 +69,7 @@ impl Installer {
         let (page, presence) = (touch.page, self.arena.brought(touch.write));
         self.arena.counters().add_missing();
         self.arena.pages().set(page, presence);
-        self.arena.post(Event::Filled, page);
+        self.arena.post(Event::filled(touch.write), page);
         match self.arena.uffd().copy(
             self.arena.view().address(page),
             &self.zeros,

@@ -24,6 +24,7 @@ fn word(note: Note) -> u64 {
         Note::Free(slot) => (6, slot),
         Note::Happened(Event::Joined, page) => (7, page),
         Note::Happened(Event::Used, page) => (8, page),
+        Note::Happened(Event::FilledForStore, page) => (9, page),
     };
     kind << 32 | u64::from(value)
 }
@@ -40,6 +41,7 @@ fn note_of(word: u64) -> Option<Note> {
         6 => Note::Free(value),
         7 => Note::Happened(Event::Joined, value),
         8 => Note::Happened(Event::Used, value),
+        9 => Note::Happened(Event::FilledForStore, value),
         _ => return None,
     })
 }
@@ -117,6 +119,7 @@ mod tests {
             Note::Touched(0, false),
             Note::Touched(u32::MAX, true),
             Note::Happened(Event::Filled, 7),
+            Note::Happened(Event::FilledForStore, 7),
             Note::Happened(Event::Dirtied, 8),
             Note::Happened(Event::Dropped, 9),
             Note::Happened(Event::Joined, 10),

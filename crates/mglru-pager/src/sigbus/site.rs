@@ -51,7 +51,7 @@ impl Site<'_> {
         let kind = self.arena.kind_of(page, presence, stored);
         let (after, event) = match presence {
             Presence::Absent => match self.fill(page, stored) {
-                Some(filled) => (filled, Some(Event::Filled)),
+                Some(filled) => (filled, Some(Event::filled(stored))),
                 None => (Presence::Absent, None),
             },
             Presence::Clean if stored => (self.allow_store(page), Some(Event::Dirtied)),
