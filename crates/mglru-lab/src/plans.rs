@@ -46,6 +46,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("vm-stale-oom", include_str!("../../../plans/vm-stale-oom.toml")),
     ("vm-anon-swap", include_str!("../../../plans/vm-anon-swap.toml")),
     ("vm-kswapd", include_str!("../../../plans/vm-kswapd.toml")),
+    ("vm-protected", include_str!("../../../plans/vm-protected.toml")),
+    ("vm-removed", include_str!("../../../plans/vm-removed.toml")),
     ("check-scan", include_str!("../../../plans/check-scan.toml")),
     ("real-anon", include_str!("../../../plans/real-anon.toml")),
     ("real-mix", include_str!("../../../plans/real-mix.toml")),

@@ -83,6 +83,16 @@ pub struct Group {
     pub memory_stat: IndexMap<String, u64>,
 }
 
+impl Group {
+    /// Returns a counter of the group. Kernels print `pgscan` and `pgsteal` as totals, the model
+    /// by type alone: the total is their sum.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        let of = |name: &str| self.memory_stat.get(name).copied();
+        let total = || Some(of(&format!("{name}_anon"))? + of(&format!("{name}_file"))?);
+        of(name).or_else(|| matches!(name, "pgscan" | "pgsteal").then(total).flatten())
+    }
+}
+
 impl Record {
     /// Reads one line.
     ///
@@ -152,7 +162,7 @@ impl Record {
             return self.custom.get(custom)?.as_f64();
         }
         if let Some((group, counter)) = name.split_once(':') {
-            return self.groups.get(group)?.memory_stat.get(counter).map(|v| *v as f64);
+            return self.groups.get(group)?.counter(counter).map(|v| v as f64);
         }
         self.metrics.figure(name)
     }
@@ -237,6 +247,10 @@ mod tests {
         assert_eq!(r.metric("custom.wt/ops"), Some(0.25));
         assert_eq!(r.metric("/a:anon"), Some(7.0));
         assert_eq!(r.metric("/a:anon/ops"), Some(0.7));
+        assert_eq!(r.metric("/a:pgsteal"), None);
+        let by_type = [("pgsteal_anon", 1), ("pgsteal_file", 2)].map(|(n, v)| (n.to_string(), v));
+        r.groups["/a"].memory_stat.extend(by_type);
+        assert_eq!(r.metric("/a:pgsteal"), Some(3.0));
         assert_eq!(r.metric("ops/zero"), None);
         assert_eq!(r.metric("pswpin"), None);
     }

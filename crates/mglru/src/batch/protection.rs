@@ -83,8 +83,8 @@ impl Lru {
         }
     }
 
-    /// Effective `memory.min` and `memory.low`: computed anew, but for root reclaim of 7.1 and 7.2
-    /// by anyone but kswapd, which goes by what was computed last (spec §K72.11).
+    /// Effective `memory.min` and `memory.low`: computed anew, but for root reclaim up to
+    /// 7.2 by anyone but kswapd, which goes by what was computed last (spec §K72.11).
     fn effective_of(
         &mut self,
         ctl: &ScanControl,

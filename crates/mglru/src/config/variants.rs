@@ -145,6 +145,7 @@ fn k612() -> Config {
         proportional_protection: false,
         node_dirty_flag: true,
         stable_612: true,
+        releases: Releases { stale_protection: true, ..Releases::NONE },
         ..Config::default()
     }
 }

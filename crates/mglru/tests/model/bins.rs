@@ -96,7 +96,8 @@ impl Naive {
         if memcg != GROUP {
             return (Some(self.visit_root(retry)), self.enough(sc));
         }
-        if self.low > 0 && self.usage() <= self.low && retry == Op::Tail {
+        let low = self.protected(sc);
+        if low > 0 && self.usage() <= low && retry == Op::Tail {
             return (Some(Op::Tail), false);
         }
         let rotate = self.shrink(sc);

@@ -102,8 +102,7 @@ impl Naive {
         if sc.global && self.config.uses_memcg_lru() {
             return self.walk_bins(sc);
         }
-        // Spec §7.4: the target itself is not protected.
-        let low = if sc.global { self.low } else { 0 };
+        let low = self.protected(sc);
         if low > 0 && self.usage() <= low && !sc.low_reclaim {
             sc.low_skipped = true;
             return;
@@ -114,7 +113,7 @@ impl Naive {
 
     /// True: the memcg should be rotated.
     pub fn shrink(&mut self, sc: &mut Control) -> bool {
-        let low = if sc.global { self.low } else { 0 };
+        let low = self.protected(sc);
         // Spec §5.1.
         sc.swappiness = if self.swap_left < 64 { 0 } else { self.swappiness };
         let usage = self.usage();
@@ -123,6 +122,12 @@ impl Naive {
         } else {
             self.shrink_before(sc, low, usage)
         }
+    }
+
+    /// Spec §7.4: the target itself is not protected. Spec §K72.11: until 7.3 only kswapd, which
+    /// never runs here, would have computed protection for the machine's reclaim.
+    pub fn protected(&self, sc: &Control) -> u64 {
+        if sc.global && !self.config.releases.stale_protection { self.low } else { 0 }
     }
 
     fn protect(&self, sc: &mut Control, low: u64, usage: u64) -> u64 {

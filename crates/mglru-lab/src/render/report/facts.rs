@@ -143,12 +143,8 @@ fn groups(record: &Record) -> Vec<Json> {
         let below = format!("{}/", name.trim_end_matches('/'));
         !record.groups.keys().any(|other| other != name && other.starts_with(&below))
     };
-    let stolen = |stat: &indexmap::IndexMap<String, u64>| {
-        let value = |name: &str| stat.get(name).copied();
-        value("pgsteal").or_else(|| Some(value("pgsteal_anon")? + value("pgsteal_file")?))
-    };
     let leaves = record.groups.iter().filter(|(name, _)| is_leaf(name));
-    let found = leaves.filter_map(|(name, group)| Some((name, stolen(&group.memory_stat)?)));
+    let found = leaves.filter_map(|(name, group)| Some((name, group.counter("pgsteal")?)));
     let row = |(group, pages): (&String, u64)| {
         let variant = &record.variant;
         json!({ "variant": variant, "group": group, "pages": pages })
