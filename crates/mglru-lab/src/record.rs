@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn metrics_by_name() {
-        let r = example("a", 1, 5.0);
+        let mut r = example("a", 1, 5.0);
         assert_eq!(r.metric("pgpgin"), Some(40.0));
         assert_eq!(r.metric("pgpgin/ops"), Some(4.0));
         assert_eq!(r.metric("custom.wt/ops"), Some(0.25));

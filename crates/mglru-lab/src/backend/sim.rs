@@ -299,4 +299,6 @@ fn spec_error(error: SpecError) -> KeyError {
 }
 
 #[cfg(test)]
+mod on_kernels;
+#[cfg(test)]
 mod tests;
