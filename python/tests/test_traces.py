@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,5 +123,9 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(mglru.Error, match=".*") as raised:
             call()
         assert text in str(raised.value) and "\n" not in str(raised.value)
+    others: list[Any] = [np.array([1], np.int32), np.array([[1]], np.uint64)]
+    for wrong in others:
+        with pytest.raises(TypeError, match="uint64, uint32 or int64 in one dimension, not"):
+            mglru.mrc(wrong)
     with pytest.raises(TypeError, match="trace: expected a path"):
         mglru.mrc(3)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> Answer {
     let base = Some(variants[0].clone());
     let experiment = Asked { plan, base, variants, ..args.asked.clone() }.experiment()?;
     let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
-    let report = run::report(&experiment, &dir, &args.output)?;
+    let report = run::made(&experiment, &dir, &args.output)?;
     let ends = [from.as_str(), to.as_str()];
     let found = Ablation::new(&experiment.plan, &arms, ends, &report.records);
     answer(args.output.format, &dir, &found, render::ablation, render::ablation_page)
@@ -75,7 +75,7 @@ fn mechanisms(args: &Args) -> Answer {
     let base = Some(on.to_string());
     let experiment = Asked { base, variants, ..args.asked.clone() }.experiment()?;
     let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
-    let report = run::report(&experiment, &dir, &args.output)?;
+    let report = run::made(&experiment, &dir, &args.output)?;
     let found = Mechanisms::new(&experiment.plan.name, on, &report.records);
     answer(args.output.format, &dir, &found, render::mechanisms, render::mechanisms_page)
 }

@@ -181,8 +181,15 @@ fn pagers(choice: &Choice) -> Result<String, Error> {
     };
     let mut rows = Vec::new();
     for pager in &running {
-        let sample =
-            Sample::read(&mut pager.call()?, "/").map_err(|e| refused(&pager.socket, &e))?;
+        let read = pager.call().and_then(|mut client| {
+            Sample::read(&mut client, "/").map_err(|e| refused(&pager.socket, &e))
+        });
+        let sample = match read {
+            Ok(sample) => sample,
+            // It ended meanwhile.
+            Err(_) if !choice.is_named() => continue,
+            Err(error) => return Err(error),
+        };
         let pid = pager.pid.map_or_else(String::new, |pid| pid.to_string());
         let max = sample.max.map_or_else(|| "max".into(), top::bytes);
         let socket = pager.socket.display().to_string();

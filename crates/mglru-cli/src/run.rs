@@ -226,19 +226,25 @@ fn several(asked: &Asked, output: &Output, experiments: &[Experiment]) -> Answer
     Ok((text, sides.exit_status()))
 }
 
-/// Runs what is missing of an experiment into its folder.
+/// Runs what is missing of an experiment into its folder, and draws its page.
 pub(super) fn report(
     experiment: &Experiment,
     dir: &Path,
     output: &Output,
 ) -> Result<Report, Error> {
+    let report = made(experiment, dir, output)?;
+    store::replace(&dir.join(PAGE), &page(dir, &report)?)?;
+    Ok(report)
+}
+
+/// Runs what is missing of an experiment into its folder. A page that lies there stays.
+pub(super) fn made(experiment: &Experiment, dir: &Path, output: &Output) -> Result<Report, Error> {
     let mut store = open(experiment, dir, output.quiet)?;
     let jobs = output.jobs.map_or(experiment.default_jobs, usize::from);
     let records = runner::run_all(experiment, &mut store, jobs, &Progress::on_terminal())?;
     let mut report = Report::new(&experiment.plan, experiment.backend, records);
     // Records of an earlier run may not say it.
     report.notes.clone_from(&experiment.notes);
-    store::replace(&dir.join(PAGE), &page(dir, &report)?)?;
     Ok(report)
 }
 

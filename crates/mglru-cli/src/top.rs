@@ -55,10 +55,10 @@ pub(super) fn run(args: &Args) -> Answer {
         }
     }
     let live = !args.once && args.format == Form::Table && terminal::is_there();
-    watch.look()?;
     if live {
         return live::show(&mut watch);
     }
+    watch.look()?;
     std::thread::sleep(Duration::from_secs_f64(args.interval));
     Ok((watch.text()?, 0))
 }
@@ -75,7 +75,8 @@ impl Watch<'_> {
     fn look(&mut self) -> Result<Vec<Row>, Error> {
         let mut now = HashMap::new();
         let mut rows = Vec::new();
-        let seconds = self.at.elapsed().as_secs_f64();
+        let began = Instant::now();
+        let seconds = (began - self.at).as_secs_f64();
         for pager in self.pagers()? {
             for sample in self.samples(&pager)? {
                 let key = (pager.clone(), sample.group.clone());
@@ -84,7 +85,7 @@ impl Watch<'_> {
                 now.insert(key, sample);
             }
         }
-        (self.before, self.at) = (now, Instant::now());
+        (self.before, self.at) = (now, began);
         Ok(rows)
     }
 

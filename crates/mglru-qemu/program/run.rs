@@ -38,7 +38,12 @@ const SET_ID: u32 = 0o6000;
 unsafe extern "C" {
     fn execve(path: *const c_char, args: *const *const c_char, env: *const *const c_char) -> c_int;
     fn access(path: *const c_char, mode: c_int) -> c_int;
+    fn sigprocmask(how: c_int, set: *const SignalSet, old: *mut SignalSet) -> c_int;
 }
+
+/// A `sigset_t`: room for 1024 signals.
+type SignalSet = [u64; 16];
+const SIG_SETMASK: c_int = 2;
 
 /// Sees `execve` before it is made. Returns if the program cannot be recorded, or does not run.
 pub fn replace(path: u64, args: u64, env: u64) {
@@ -54,8 +59,16 @@ pub fn replace(path: u64, args: u64, env: u64) {
     let Some(words) = command(&program) else { return };
     stream::last(EXEC, path.to_bytes());
     let (words, env) = (pointers(&words), pointers(&env));
-    // SAFETY: texts and lists end as they must; it returns if it fails, and then QEMU goes on.
-    unsafe { execve(words[0], words.as_ptr(), env.as_ptr()) };
+    // QEMU blocks every signal meanwhile, and the next program would inherit that: nothing but
+    // SIGKILL would end it.
+    let (none, mut before): (SignalSet, SignalSet) = ([0; 16], [0; 16]);
+    // SAFETY: texts and lists end as they must, sets have the size of `sigset_t`; execve returns if
+    // it fails, and then QEMU goes on as it was.
+    unsafe {
+        sigprocmask(SIG_SETMASK, &none, &mut before);
+        execve(words[0], words.as_ptr(), env.as_ptr());
+        sigprocmask(SIG_SETMASK, &before, &mut [0; 16]);
+    }
 }
 
 fn pointers(words: &[CString]) -> Vec<*const c_char> {

@@ -19,6 +19,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::launch;
+use crate::signals::Signals;
 
 /// Folders in which tracefs may be mounted.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -56,6 +57,7 @@ pub struct Traced {
 /// The user may not trace, the program is missing, or the trace cannot be written.
 pub fn record(command: &[OsString], out: &Path) -> Result<Traced, Error> {
     let output = Output::new(out)?;
+    let signals = Signals::heed()?;
     let (name, args) = command.split_first().expect("the command asks for a program");
     launch::program(name)?;
     let instance = Instance::open()?;
@@ -64,7 +66,8 @@ pub fn record(command: &[OsString], out: &Path) -> Result<Traced, Error> {
     let running = Running(Arc::new(Mutex::new(child)));
     let misses_only = instance.follow(running.pid())?;
     let path = instance.folder.join("trace_pipe");
-    let pipe = Pipe { file: instance.pipe(&path)?, running: running.clone(), was_empty: false };
+    let file = instance.pipe(&path)?;
+    let pipe = Pipe { file, running: running.clone(), signals, was_empty: false };
     let source: Source = "perf-script".parse().expect("it is known");
     let importer = Importer::from_reader(&path, Box::new(pipe), &source)?;
     let made = tools::import_from(importer, output)?;
@@ -200,6 +203,7 @@ impl Drop for Running {
 struct Pipe {
     file: File,
     running: Running,
+    signals: Signals,
     was_empty: bool,
 }
 
@@ -220,6 +224,9 @@ impl Read for Pipe {
                 return Ok(0);
             }
             self.was_empty = self.running.has_ended()?;
+            if !self.was_empty {
+                self.signals.pass_on(&self.running.child());
+            }
             sleep(PAUSE);
         }
     }

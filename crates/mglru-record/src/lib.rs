@@ -12,6 +12,7 @@ mod listen;
 mod message;
 pub mod pager;
 mod regions;
+mod signals;
 mod timeline;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use mglru_workload::trace::{Head, TimeUnit};
 
 use listen::Listener;
 use message::Message;
+use signals::Signals;
 use timeline::Timeline;
 
 pub use timeline::Counts;
@@ -54,14 +56,15 @@ pub struct Recorded {
     pub status: ExitStatus,
 }
 
-/// Runs a program and writes its trace. It returns when the program has ended; processes that it
-/// left behind run on unrecorded.
+/// Runs a program and writes its trace. It returns when the program has ended, by a signal to this
+/// process too; processes that it left behind run on unrecorded.
 ///
 /// # Errors
 /// The translator or the program is missing, or the trace cannot be written; the program is then
 /// ended.
 pub fn record(request: &Request) -> Result<Recorded, Error> {
     let output = Output::new(request.out)?;
+    let signals = Signals::heed()?;
     let folder = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
     let socket_failed = |e| Error::Request(format!("socket of the recording: {e}"));
     let name = folder.path().display().to_string();
@@ -71,7 +74,7 @@ pub fn record(request: &Request) -> Result<Recorded, Error> {
     let mut status = None;
     let head = Head { page_shift: PAGE_SHIFT, time: TimeUnit::Instruction, spaces: true };
     let made = output.compact(head, |sink| {
-        status = Some(receive(&listener, &mut child, &mut timeline, sink)?);
+        status = Some(receive(&listener, (&mut child, &signals), &mut timeline, sink)?);
         Ok(())
     });
     if made.is_err() {
@@ -84,13 +87,16 @@ pub fn record(request: &Request) -> Result<Recorded, Error> {
 /// Writes events until the program has ended and no message waits.
 fn receive(
     listener: &Listener,
-    child: &mut Child,
+    (child, signals): (&mut Child, &Signals),
     timeline: &mut Timeline,
     sink: &mut Sink,
 ) -> Result<ExitStatus, Error> {
     let failed = |e| Error::Request(format!("recording: {e}"));
     let mut status = None;
     loop {
+        if status.is_none() {
+            signals.pass_on(child);
+        }
         match listener.next().map_err(failed)? {
             Some(bytes) => write(&bytes, timeline, sink)?,
             None => match status {

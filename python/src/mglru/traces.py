@@ -112,7 +112,12 @@ def _every(sample: float) -> int:
 def _numbers(trace: Source) -> Optional[Pages]:
     if isinstance(trace, Trace):
         return trace.pages
-    return trace if isinstance(trace, np.ndarray) else None
+    if not isinstance(trace, np.ndarray):
+        return None
+    if trace.dtype not in (np.uint64, np.uint32, np.int64) or trace.ndim != 1:
+        wanted = "uint64, uint32 or int64 in one dimension"
+        raise TypeError(f"trace: expected {wanted}, not {trace.dtype} in {trace.ndim}")
+    return trace
 
 
 def _path(trace: Source) -> Union[str, "os.PathLike[str]"]:

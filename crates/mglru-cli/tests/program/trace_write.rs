@@ -1,6 +1,8 @@
 //! Traces that the program writes: replays of them count what replays of the originals count.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use mglru_pager::launch::malloc;
 use serde_json::Value;
@@ -79,7 +81,7 @@ fn what_cannot_be_written_leaves_nothing_and_says_why() {
 
 #[test]
 fn a_recorded_program_keeps_its_output_and_status_and_its_trace_has_a_curve() {
-    if std::process::Command::new("qemu-x86_64").arg("--version").output().is_err() {
+    if Command::new("qemu-x86_64").arg("--version").output().is_err() {
         println!("skipped: needs qemu-x86_64 (mglru doctor --install)");
         return;
     }
@@ -94,6 +96,48 @@ fn a_recorded_program_keeps_its_output_and_status_and_its_trace_has_a_curve() {
     let message = workdir.refused(&["trace", "record", "--window", "5000", "--", "true"]);
     assert!(message.contains("--window") && message.contains("a power of two"), "{message}");
     workdir.refused(&["trace", "record", "--out", "no/t.mtr", "--", "true"]);
+}
+
+/// Links are followed, and pipes and devices are written to: none is replaced.
+#[test]
+fn only_a_file_is_replaced_by_a_trace() {
+    let workdir = Workdir::new();
+    let at = |name: &str| workdir.path().join(name);
+    fs::write(at("hm.csv"), rows()).unwrap();
+    let import = |to: &str| workdir.out(&["trace", "import", "hm.csv", to, "--from", "msr"], 0);
+    import("a.mtr");
+    std::os::unix::fs::symlink("b.mtr", at("link")).unwrap();
+    fs::write(at("b.mtr"), "").unwrap();
+    import("link");
+    assert!(at("link").is_symlink());
+    assert_eq!(fs::read(at("b.mtr")).unwrap(), fs::read(at("a.mtr")).unwrap());
+    assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    let pipe = at("pipe");
+    let reader = std::thread::spawn(move || fs::read(pipe).unwrap());
+    import("pipe");
+    assert_eq!(reader.join().unwrap(), fs::read(at("a.mtr")).unwrap());
+    assert!(!at("pipe").is_file());
+}
+
+/// A signal to the recording process ends the program, and what it did is kept.
+#[test]
+fn a_recording_that_is_asked_to_end_keeps_its_trace() {
+    if Command::new("qemu-x86_64").arg("--version").output().is_err() {
+        return println!("skipped: needs qemu-x86_64 (mglru doctor --install)");
+    }
+    let workdir = Workdir::new();
+    let args = ["trace", "record", "--out", "t.mtr", "--", "sh", "-c", "echo on; exec sleep 600"];
+    let mut child = workdir.command(&args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "on\n");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    let names = fs::read_dir(workdir.path()).unwrap().flatten().map(|file| file.file_name());
+    let names: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
+    assert!(names.is_empty(), "{names:?}");
+    workdir.out(&["trace", "info", "t.mtr"], 0);
 }
 
 /// Stores to 24 MiB twice over, then loads them twice.

@@ -70,9 +70,14 @@ impl Workdir {
         self.dir.path()
     }
 
-    pub fn run(&self, args: &[&str]) -> Output {
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_mglru"));
-        program.current_dir(self.path()).args(args).output().unwrap()
+        program.current_dir(self.path()).args(args);
+        program
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
     }
 
     /// stdout of a run that must end with `status` and say nothing on stderr.

@@ -65,6 +65,7 @@ pub fn html(report: &Report, beside: &Beside) -> String {
         backend => backend(&report.backend),
         sentence => sentence::of(report),
         judged => report.verdict != Verdict::NotJudged,
+        unjudged => unjudged(report),
         doubts => doubts(report),
         counters => facts.counters(),
         plan_text => &beside.plan,
@@ -75,6 +76,16 @@ pub fn html(report: &Report, beside: &Beside) -> String {
         scripts => scripts(&OF_RUN),
     };
     template.render(page).expect("the template knows the report")
+}
+
+/// Says how many of the plan's expectations could not be judged.
+fn unjudged(report: &Report) -> String {
+    let checks = report.controls.iter().chain(&report.neutral).map(|c| c.verdict);
+    let all: Vec<Verdict> = report.published.iter().map(|p| p.verdict).chain(checks).collect();
+    match all.iter().filter(|verdict| **verdict == Verdict::NotJudged).count() {
+        0 => String::new(),
+        open => format!(" ({open} of {} not judged)", all.len()),
+    }
 }
 
 /// Takes the looks of the first run of each variant.

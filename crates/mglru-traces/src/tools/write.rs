@@ -32,6 +32,8 @@ pub struct Made {
 /// Says where a trace is written to.
 pub struct Output<'a> {
     path: &'a Path,
+    /// The file behind links; what is no file is written to, not replaced.
+    place: PathBuf,
     file: NamedTempFile,
 }
 
@@ -41,12 +43,18 @@ impl<'a> Output<'a> {
     /// # Errors
     /// The folder cannot be written to.
     pub fn new(path: &'a Path) -> Result<Self, Error> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = match is_special(&place) {
+            true => std::env::temp_dir(),
+            false => folder.unwrap_or(Path::new(".")).to_path_buf(),
+        };
         let file = tempfile::Builder::new()
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|e| failed(path, &e))?;
-        Ok(Output { path, file })
+            .tempfile_in(&folder)
+            // Its own words name the file beside, which nobody asked for.
+            .map_err(|e| failed(path, &e.kind().into()))?;
+        Ok(Output { path, place, file })
     }
 
     /// A second handle of the file, to write through.
@@ -57,7 +65,15 @@ impl<'a> Output<'a> {
     /// Puts the file in its place.
     fn keep(self, events: u64) -> Result<Made, Error> {
         let bytes = self.file.as_file().metadata().map_err(|e| failed(self.path, &e))?.len();
-        self.file.persist(self.path).map_err(|e| failed(self.path, &e.error))?;
+        if is_special(&self.place) {
+            let write = || {
+                let mut to = File::options().write(true).open(&self.place)?;
+                io::copy(&mut self.file.reopen()?, &mut to)
+            };
+            write().map_err(|e| failed(self.path, &e))?;
+        } else {
+            self.file.persist(&self.place).map_err(|e| failed(self.path, &e.error))?;
+        }
         Ok(Made { file: self.path.to_path_buf(), events, bytes })
     }
 
@@ -80,6 +96,11 @@ impl<'a> Output<'a> {
         writer.finish().map(drop).map_err(|e| failed(self.path, &e))?;
         self.keep(events)
     }
+}
+
+/// True for a device, a pipe or a socket.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Takes the events of a compact trace that is being written.

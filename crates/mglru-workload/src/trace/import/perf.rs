@@ -51,8 +51,10 @@ impl Parser for Perf {
             Kind::Fault => self.fault(process(&fields[..at]), rest)?,
             Kind::Access(operation) => {
                 let address = rest.first().and_then(|word| hexadecimal(word));
+                // The instruction's address stands before its symbol, the data's before the former.
+                let address = address.filter(|_| !rest.get(1).is_some_and(|word| is_symbol(word)));
                 let address =
-                    address.ok_or("an address behind the event (perf script -F +addr)")?;
+                    address.ok_or("the data's address behind the event (perf script -F +addr)")?;
                 self.memory(process(&fields[..at]), operation, address)?
             }
             Kind::Other => return Ok(()),
@@ -161,6 +163,11 @@ impl Perf {
         let space = self.spaces.number(&[b"process ", process].concat())?;
         Ok(Event { time: 0, operation, space, page: address >> PAGE_SHIFT, nr: 1 })
     }
+}
+
+/// True for `main+0x1c`, `[unknown]` and `(/usr/bin/sort)`.
+fn is_symbol(word: &[u8]) -> bool {
+    word.starts_with(b"[") || word.starts_with(b"(") || word.windows(3).any(|part| part == b"+0x")
 }
 
 /// The field `NAME=…` without its name.

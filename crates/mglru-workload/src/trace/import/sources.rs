@@ -8,7 +8,7 @@ use super::columns::{Columns, Delimiter, TimeScale};
 use super::damon::Damon;
 use super::lackey::Lackey;
 use super::perf::Perf;
-use super::table::{Form, Table};
+use super::table::{Form, Header, Table};
 
 /// Names a kind of recording.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Source {
         scale: TimeScale,
         pages: bool,
     ) -> Self {
-        let header = header || columns.has_names();
+        let header = if header || columns.has_names() { Header::Yes } else { Header::No };
         Source(Kind::Table(Box::new(Form { columns, delimiter, header, scale, pages })))
     }
 
@@ -99,7 +99,14 @@ impl FromStr for Source {
         let columns = columns.parse().expect("a preset describes columns");
         let delimiter = delimiter.parse().expect("a preset has a delimiter");
         let scale = scale.parse().expect("a preset has a unit of time");
-        Ok(Source::table(columns, delimiter, header, scale, false))
+        let mut source = Source::table(columns, delimiter, header, scale, false);
+        if let Kind::Table(form) = &mut source.0
+            && header
+            && !form.columns.has_names()
+        {
+            form.header = Header::UnlessNumber;
+        }
+        Ok(source)
     }
 }
 

@@ -8,13 +8,21 @@ use super::{Found, Parser};
 use crate::trace::event::{Event, Head, Operation, TimeUnit};
 use crate::trace::record::{PAGE_SHIFT, RUN_MAX, Run, SECTOR_SHIFT};
 
+/// Says whether the first line names the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Header {
+    No,
+    Yes,
+    /// Published with and without: a line that begins with a number is a row.
+    UnlessNumber,
+}
+
 /// A table's form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) columns: Columns,
     pub(super) delimiter: Delimiter,
-    /// The first line names the columns.
-    pub(super) header: bool,
+    pub(super) header: Header,
     pub(super) scale: TimeScale,
     /// Objects are laid out in pages by their size, one behind the other.
     pub(super) pages: bool,
@@ -100,10 +108,16 @@ impl Parser for Table {
     }
 
     fn line(&mut self, line: &[u8], found: &mut Found) -> Result<(), String> {
-        if self.form.header && self.header.is_none() {
-            return self.read_header(line);
-        }
         let fields = split(line, self.form.delimiter);
+        if self.header.is_none() {
+            let begins = fields.first().and_then(|field| field.first());
+            let is_number = begins.is_some_and(u8::is_ascii_digit);
+            match self.form.header {
+                Header::Yes => return self.read_header(line),
+                Header::UnlessNumber if !is_number => return self.read_header(line),
+                Header::No | Header::UnlessNumber => self.header = Some(Vec::new()),
+            }
+        }
         self.row(&fields, found)
     }
 
