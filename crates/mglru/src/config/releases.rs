@@ -13,7 +13,7 @@ switches! {
         /// 7.1 and later: a removed group's folios become its parent's at once.
         reparent = "7.1: the folios of a removed group become its parent's at once",
         /// Up to 7.2: protection in root reclaim is as old as kswapd's last run.
-        stale_protection = "6.12 to 7.2: root reclaim goes by protection as kswapd last computed it",
+        stale_protection = "to 7.2: root reclaim goes by protection as kswapd last computed it",
         /// 7.2: where a folio enters is decided when its processor's batch drains.
         drain_entry = "7.2: a folio's generation is decided when its per-CPU batch of 31 drains",
         /// 7.2: reclaim's own looks at page tables climb the ladder of accesses.

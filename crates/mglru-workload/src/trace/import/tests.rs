@@ -11,7 +11,7 @@ type Row = (u64, &'static str, u32, u64, u64);
 
 const S: u64 = 1_000_000_000;
 
-const SAMPLES: [(&str, &str, &[Row]); 18] = [
+const SAMPLES: [(&str, &str, &[Row]); 19] = [
     (
         "msr",
         "128166372003061629,hm,0,Read,8096,4096,100\n128166372002061629,hm,1,Write,4096,1,9\n",
