@@ -66,6 +66,7 @@ pub fn html(report: &Report, beside: &Beside) -> String {
         sentence => sentence::of(report),
         judged => report.verdict != Verdict::NotJudged,
         unjudged => unjudged(report),
+        runs => runs(report),
         doubts => doubts(report),
         counters => facts.counters(),
         plan_text => &beside.plan,
@@ -76,6 +77,15 @@ pub fn html(report: &Report, beside: &Beside) -> String {
         scripts => scripts(&OF_RUN),
     };
     template.render(page).expect("the template knows the report")
+}
+
+/// Says how many runs there are, and how small.
+fn runs(report: &Report) -> String {
+    let runs = sentence::count(report.records.len(), "run", "runs");
+    match report.records.first().map_or(1.0, |record| record.scale) {
+        1.0 => runs,
+        scale => format!("{runs} at scale {scale}"),
+    }
 }
 
 /// Says how many of the plan's expectations could not be judged.
