@@ -45,7 +45,10 @@ pub fn distances(group: &Group) -> Result<String, PagerError> {
     let report = group.report()?;
     let [major, zswap] =
         [Kind::Major, Kind::Zswap].map(|kind| report.faults[kind as usize].count());
-    let mut text = format!("resident {}\nmajor {}\n", report.resident(), major + zswap);
+    // Pages of zeros come back without being read, as first touches do.
+    let back = report.distances.iter().sum();
+    let major = (major + zswap).max(back);
+    let mut text = format!("resident {}\nmajor {major}\n", report.resident());
     for (class, n) in report.distances.iter().enumerate().filter(|(_, n)| **n > 0) {
         let _ = writeln!(text, "{} {n}", bound(class) * PAGE as u64);
     }

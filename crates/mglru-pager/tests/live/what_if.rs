@@ -1,5 +1,7 @@
 //! Refault distances against runs that had that much more memory.
 
+use mglru_pager::Group;
+
 use crate::{MIB, PAGE, pager};
 
 /// What the distances predict may be off by this share of the major faults: pages leave by
@@ -29,13 +31,31 @@ fn run(max: usize, more: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
         let page = draw().min(draw());
         map[page * PAGE] += 1;
     }
+    let (resident, major, classes) = distances(&group);
+    Some((major, mglru_pager::refaults_within(&classes, more(resident))))
+}
+
+/// Resident bytes, major faults, and pages that came back by their distance.
+fn distances(group: &Group) -> (u64, u64, Vec<(u64, u64)>) {
     let text = group.read("mglru.distances").unwrap();
     let mut lines = text.lines().map(|line| line.split_once(' ').unwrap());
     let mut head = || lines.next().unwrap().1.parse::<u64>().unwrap();
     let (resident, major) = (head(), head());
     let classes: Vec<(u64, u64)> =
         lines.map(|(bound, n)| (bound.parse().unwrap(), n.parse().unwrap())).collect();
-    Some((major, mglru_pager::refaults_within(&classes, more(resident))))
+    (resident, major, classes)
+}
+
+#[test]
+fn pages_of_zeros_that_come_back_are_among_the_faults_that_memory_spares() {
+    let Some(pager) = pager(8 * MIB) else { return };
+    let mut map = pager.root().map_anon(PAGES * PAGE).unwrap();
+    for _ in 0..3 {
+        (0..PAGES).for_each(|page| map[page * PAGE] = 0);
+    }
+    let (_, major, classes) = distances(&pager.root());
+    let back: u64 = classes.iter().map(|class| class.1).sum();
+    assert!(back > PAGES as u64 && major >= back, "{major} faults, {back} came back");
 }
 
 #[test]

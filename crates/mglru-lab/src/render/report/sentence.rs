@@ -5,9 +5,8 @@ use crate::report::Report;
 
 /// Says what the first metric of the plan became under the first variant after the base.
 pub fn of(report: &Report) -> String {
-    let differs = |c: &&Comparison| {
-        c.variant != c.base && (c.ratio.is_some() || c.mean != c.base_mean)
-    };
+    let differs =
+        |c: &&Comparison| c.variant != c.base && (c.ratio.is_some() || c.mean != c.base_mean);
     match report.comparisons.iter().find(differs) {
         Some(comparison) if comparison.ratio.is_none() => beside_zero(comparison),
         Some(comparison) => compared(comparison),
