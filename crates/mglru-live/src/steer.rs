@@ -40,7 +40,19 @@ impl Running {
     /// # Errors
     /// It does not answer.
     pub fn call(&self) -> Result<Client, Error> {
-        Client::connect(&self.socket).map_err(|error| refused(&self.socket, &error))
+        Client::connect(&self.socket).map_err(|error| self.absent(&error))
+    }
+
+    /// Says that no pager runs where nobody listens.
+    fn absent(&self, error: &ControlError) -> Error {
+        match (error, self.pid) {
+            (ControlError::Io(error), Some(pid))
+                if error.kind() == std::io::ErrorKind::ConnectionRefused =>
+            {
+                Error::Request(format!("no pager runs in process {pid}; `mglru ctl ls` lists them"))
+            }
+            _ => refused(&self.socket, error),
+        }
     }
 }
 

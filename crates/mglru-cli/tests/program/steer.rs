@@ -140,7 +140,10 @@ fn a_running_program_is_read_and_steered() {
         "/: there is no file `memory.maxx` in a group"
     );
     assert_eq!(refused(&["ctl", "rmdir", "/side"]), "/side: there is no group `/side`");
-    assert!(refused(&["ctl", "--pid", "1", "get", "memory.max"]).contains("/1: "));
+    assert!(
+        refused(&["ctl", "--pid", "1", "get", "memory.max"])
+            .contains("no pager runs in process 1;")
+    );
     assert!(refused(&["top", "/none", "--once", "--interval", "0.1"]).contains("no group `/none`"));
     let socket = program.socket();
     assert!(Client::connect(&socket).is_ok());
