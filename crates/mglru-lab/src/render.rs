@@ -40,6 +40,11 @@ pub fn json<T: Serialize>(value: &T) -> String {
     text
 }
 
+/// Counts things by their name.
+fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 /// Writes a figure for people: whole numbers whole, others with five significant digits.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {

@@ -54,9 +54,7 @@ impl Report {
         let mut controls = judge::controls(plan, &table);
         controls.extend(indicator::checks(plan, &indicators));
         let neutral = judge::neutral(plan, &table);
-        let checks = controls.iter().chain(&neutral).map(|c| c.verdict);
-        let verdict = judge::overall(published.iter().map(|p| p.verdict).chain(checks));
-        Self {
+        let mut report = Self {
             plan: plan.name.clone(),
             backend: backend.to_string(),
             notes: records.first().map(|record| Notes::of(&record.custom)).unwrap_or_default(),
@@ -65,11 +63,19 @@ impl Report {
             controls,
             neutral,
             indicators,
-            verdict,
+            verdict: Verdict::NotJudged,
             gap: plan.gap.clone(),
             absent: absent::lines(&plan.metrics, &records),
             records,
-        }
+        };
+        report.verdict = judge::overall(report.verdicts());
+        report
+    }
+
+    /// Returns the verdict on each expectation of the plan.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        let checks = self.controls.iter().chain(&self.neutral).map(|c| c.verdict);
+        self.published.iter().map(|p| p.verdict).chain(checks)
     }
 
     /// Returns remarks on the run: variants left out or replaced, what decided its pace, and

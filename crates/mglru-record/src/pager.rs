@@ -6,18 +6,15 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use mglru_error::Error;
 use mglru_traces::tools::{self, Made, Output};
 use mglru_workload::trace::{Importer, Source};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::launch;
+use crate::signals::Signals;
 
 /// Events that the buffer of each process holds: 4 MiB of its budget.
 const SLOTS: &str = "65536";
@@ -62,12 +59,12 @@ pub struct Budgeted<'a> {
 pub fn record(request: &Budgeted) -> Result<Paged, Error> {
     let output = Output::new(request.out)?;
     launch::program(&request.command[0])?;
-    let interrupted = heed().map_err(|e| Error::Request(format!("signals: {e}")))?;
+    let signals = Signals::heed()?;
     let folder = request.out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let made = tempfile::Builder::new().prefix(".events").tempdir_in(folder);
     let made = made.map_err(|e| Error::io(folder, e))?;
-    let events = Events { file: made.path().join("events"), interrupted };
+    let events = Events { file: made.path().join("events"), signals };
     let mut command = Command::new(request.mglru);
     command.args(["exec", "--memory.max", request.memory_max, "--trace-faults"]);
     command.args(["--trace-slots", SLOTS, "--trace-events"]).arg(&events.file);
@@ -85,26 +82,17 @@ pub fn record(request: &Budgeted) -> Result<Paged, Error> {
     Ok(Paged { made: imported.map_err(untouched)?, lost, status })
 }
 
-/// Catches the signals that end programs; a program that is started gets them as before.
-fn heed() -> io::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, flag.clone())?;
-    }
-    Ok(flag)
-}
-
 /// Names the file of events, and knows whether the recording is to end.
 struct Events {
     file: PathBuf,
-    interrupted: Arc<AtomicBool>,
+    signals: Signals,
 }
 
 impl Events {
     /// Waits until the file is whole; returns how many events are missing in it. Processes that the
     /// program left behind are waited for, unless the recording is to end.
     fn wait(&self, status: ExitStatus) -> Result<u64, Error> {
-        self.interrupted.store(false, Relaxed);
+        self.signals.take();
         let (begun, mut said) = (Instant::now(), false);
         loop {
             match tail(&self.file) {
@@ -118,7 +106,7 @@ impl Events {
                     }
                 }
             }
-            if self.interrupted.load(Relaxed) {
+            if self.signals.take() != 0 {
                 return Err(Error::Request("interrupted: no trace is kept".to_string()));
             }
             if begun.elapsed() > SOON && !said {

@@ -23,10 +23,15 @@ impl Signals {
         Ok(Self(last))
     }
 
+    /// Takes the last signal that came; 0: none has.
+    pub(crate) fn take(&self) -> i32 {
+        self.0.swap(0, Relaxed) as i32
+    }
+
     /// Sends the program a signal that was meant for it. ^C has reached it already: a terminal
     /// sends it to both.
     pub(crate) fn pass_on(&self, child: &Child) {
-        let signal = match self.0.swap(0, Relaxed) as i32 {
+        let signal = match self.take() {
             SIGHUP => Signal::HUP,
             SIGTERM => Signal::TERM,
             _ => return,

@@ -2,7 +2,7 @@
 
 use minijinja::{Environment, Value, context};
 
-use super::{number, table};
+use super::{count, number, table};
 use crate::profile::{Per, Row, Side, Table};
 
 /// Lists colours of sides, distinct on light and dark ground.
@@ -24,9 +24,8 @@ pub fn profile_table(table: &Table) -> String {
     let mut out = format!("{}\n", unit(table));
     for side in &table.sides {
         let Side { name, kernel, runs, reclaimed, scanned, .. } = side;
-        let s = if *runs == 1 { "" } else { "s" };
         let pages = format!("{reclaimed} pages reclaimed of {scanned} scanned");
-        out += &format!("{name}: kernel {kernel}, {runs} run{s}, {pages}\n");
+        out += &format!("{name}: kernel {kernel}, {}, {pages}\n", count(*runs, "run", "runs"));
     }
     let mut head = vec!["function".to_string(), table.sides[0].name.clone()];
     for side in &table.sides[1..] {

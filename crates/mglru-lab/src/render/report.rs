@@ -81,7 +81,7 @@ pub fn html(report: &Report, beside: &Beside) -> String {
 
 /// Says how many runs there are, and how small.
 fn runs(report: &Report) -> String {
-    let runs = sentence::count(report.records.len(), "run", "runs");
+    let runs = super::count(report.records.len() as u64, "run", "runs");
     match report.records.first().map_or(1.0, |record| record.scale) {
         1.0 => runs,
         scale => format!("{runs} at scale {scale}"),
@@ -90,11 +90,9 @@ fn runs(report: &Report) -> String {
 
 /// Says how many of the plan's expectations could not be judged.
 fn unjudged(report: &Report) -> String {
-    let checks = report.controls.iter().chain(&report.neutral).map(|c| c.verdict);
-    let all: Vec<Verdict> = report.published.iter().map(|p| p.verdict).chain(checks).collect();
-    match all.iter().filter(|verdict| **verdict == Verdict::NotJudged).count() {
+    match report.verdicts().filter(|verdict| *verdict == Verdict::NotJudged).count() {
         0 => String::new(),
-        open => format!(" ({open} of {} not judged)", all.len()),
+        open => format!(" ({open} of {} not judged)", report.verdicts().count()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Says in one sentence what a run found.
 
 use crate::compare::Comparison;
+use crate::render::count;
 use crate::report::Report;
 
 /// Says what the first metric of the plan became under the first variant after the base.
@@ -17,17 +18,12 @@ pub fn of(report: &Report) -> String {
 /// Nothing is a multiple of zero: both values are said.
 fn beside_zero(c: &Comparison) -> String {
     let Comparison { variant, metric, base, mean, base_mean, .. } = c;
-    let (place, runs) = (place(c), count(c.n, "pair of runs", "pairs of runs"));
+    let (place, runs) = (place(c), count(c.n as u64, "pair of runs", "pairs of runs"));
     format!("{variant}{place}: {metric} is {mean} where it is {base_mean} under {base} ({runs}).")
 }
 
 fn place(c: &Comparison) -> String {
     if c.point.is_empty() { String::new() } else { format!(" at {}", c.point) }
-}
-
-/// Counts things by their name.
-pub fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 fn compared(c: &Comparison) -> String {
@@ -64,7 +60,7 @@ fn compared(c: &Comparison) -> String {
 }
 
 fn alone(report: &Report) -> String {
-    let runs = count(report.records.len(), "run", "runs");
+    let runs = count(report.records.len() as u64, "run", "runs");
     format!("{runs}; nothing to compare: a single variant, or no metric that both have.")
 }
 

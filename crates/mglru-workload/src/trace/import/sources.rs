@@ -96,17 +96,15 @@ impl FromStr for Source {
         let preset = PRESETS.iter().find(|preset| preset.0 == name);
         let &(_, columns, delimiter, scale, header) =
             preset.ok_or_else(|| UnknownSource(name.to_string()))?;
-        let columns = columns.parse().expect("a preset describes columns");
+        let columns: Columns = columns.parse().expect("a preset describes columns");
         let delimiter = delimiter.parse().expect("a preset has a delimiter");
         let scale = scale.parse().expect("a preset has a unit of time");
-        let mut source = Source::table(columns, delimiter, header, scale, false);
-        if let Kind::Table(form) = &mut source.0
-            && header
-            && !form.columns.has_names()
-        {
-            form.header = Header::UnlessNumber;
-        }
-        Ok(source)
+        let header = match header {
+            true if columns.has_names() => Header::Yes,
+            true => Header::UnlessNumber,
+            false => Header::No,
+        };
+        Ok(Source(Kind::Table(Box::new(Form { columns, delimiter, header, scale, pages: false }))))
     }
 }
 
