@@ -5,6 +5,7 @@
 //! followed this one when both were new, or its number in the order of first appearance. What is
 //! left is a byte or two that zstd's entropy coder makes small.
 
+mod ahead;
 mod decode;
 mod encode;
 mod layout;

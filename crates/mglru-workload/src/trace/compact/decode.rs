@@ -1,12 +1,10 @@
 //! The columns of a block into events. A block may be anything that has the right checksum: what
 //! its tokens refer to is checked.
 
+use super::ahead::{Ahead, Tokens};
 use super::encode::{LONG, PACKED, PACKED_BITS};
 use super::layout::{COLUMNS, Column, take_varint, unzigzag};
-use super::place::{
-    ELSEWHERE, Known, LARGE, LARGE_FIRST, LITERAL, MIDDLE, MIDDLE_FIRST, NEAR, NEW, Place, SMALL,
-    SUCCESSOR,
-};
+use super::place::{ELSEWHERE, Known, LITERAL, NEAR, NEW, Place, SMALL};
 use crate::trace::event::Operation;
 use crate::trace::record::RUN_MAX;
 
@@ -34,12 +32,11 @@ pub(super) struct Item {
 pub(super) struct Decoder {
     pub(super) columns: [Vec<u8>; COLUMNS],
     known: Known,
+    ahead: Ahead,
     events: usize,
     /// Four operations share a byte.
     packed: bool,
     at: usize,
-    low: usize,
-    high: usize,
     literal: usize,
     times: usize,
     time: u64,
@@ -49,8 +46,8 @@ impl Decoder {
     /// Begins with the block whose columns were filled in; false if they do not fit together.
     pub(super) fn begin(&mut self, events: usize) -> bool {
         (self.events, self.at) = (events, 0);
-        (self.low, self.high, self.literal, self.times) = (0, 0, 0, 0);
-        self.known.make_room();
+        (self.literal, self.times) = (0, 0);
+        self.ahead.begin(self.known.make_room());
         let length = |column: Column| self.columns[column as usize].len();
         self.packed = length(Column::Operations) < events;
         let operations = if self.packed { events.div_ceil(PACKED) } else { events };
@@ -69,8 +66,8 @@ impl Decoder {
         let token = self.columns[Column::Tokens as usize][self.at];
         let operation = self.operation();
         let length = self.columns[Column::Lengths as usize][self.at];
-        self.at += 1;
         let place = self.place(token)?;
+        self.at += 1;
         let operation = OPERATIONS.get(operation).copied().flatten()?;
         let nr = match length {
             LONG => self.literal()?,
@@ -104,22 +101,14 @@ impl Decoder {
         Some(self.time)
     }
 
+    /// Decodes the page of the next event.
     #[inline]
     fn place(&mut self, token: u8) -> Option<Place> {
+        let [tokens, low, high, ..] = &self.columns;
+        self.ahead.reach(self.at, &Tokens { tokens, low, high }, &self.known);
         Some(match token {
-            SUCCESSOR => self.numbered(self.known.next)?,
             NEAR..NEW => self.known.near(token - NEAR),
             NEW..SMALL => self.learned(self.known.near(token - NEW)),
-            SMALL..MIDDLE => self.numbered((token - SMALL).into())?,
-            MIDDLE..LARGE => {
-                let low = self.byte(Column::Low)?;
-                self.numbered(MIDDLE_FIRST + (u32::from(token - MIDDLE) << 8) + low)?
-            }
-            LARGE..LITERAL => {
-                let low = self.byte(Column::Low)?;
-                let rest = (self.byte(Column::High)? << 8) + low;
-                self.numbered(LARGE_FIRST + (u32::from(token - LARGE) << 16) + rest)?
-            }
             LITERAL => {
                 let end = self.known.end(1);
                 let far = unzigzag(self.literal()?);
@@ -130,22 +119,8 @@ impl Decoder {
                 let page = self.literal()?;
                 self.learned(Place { space, page })
             }
-            _ => return None,
+            _ => self.ahead.place(self.at, &self.known)?,
         })
-    }
-
-    #[inline]
-    fn byte(&mut self, column: Column) -> Option<u32> {
-        let at = if column == Column::Low { &mut self.low } else { &mut self.high };
-        let byte = self.columns[column as usize].get(*at)?;
-        *at += 1;
-        Some((*byte).into())
-    }
-
-    #[inline]
-    fn numbered(&mut self, number: u32) -> Option<Place> {
-        self.known.next = number + 1;
-        self.known.places.get(number as usize).copied()
     }
 
     #[inline]
