@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Answer;
 use mglru_error::Error;
 use mglru_lab::capture::{self, Host};
+use mglru_record::signals::Signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +20,8 @@ Examples:
   mglru compare a1.capture,a2.capture,a3.capture after/   repetitions give intervals
 
 The file is plain text, as `tail -n +1 /proc/vmstat memory.stat` writes it, a line `time: SECONDS`
-above each sample: captures made by hand are read alike. Exit status: the command's own.";
+above each sample: captures made by hand are read alike. A signal that ends programs (^C) ends the
+command, and the capture with a last sample. Exit status: the command's own.";
 
 /// Arguments of `mglru capture`.
 #[derive(clap::Args)]
@@ -67,9 +69,17 @@ pub(super) fn run(args: &Args) -> Answer {
     };
     let head = head(&args.command);
     out.write_all(head.as_bytes()).map_err(|e| Error::io(&args.out, e))?;
+    let signals = Signals::heed()?;
     let command = start(&args.command)?;
     let at_most = args.at_most.or_else(|| command.is_none().then_some(Duration::from_secs(10)));
-    let taken = capture::take(&host, &mut *out, args.every, at_most, command);
+    let is_over = |command: Option<&Child>| match command {
+        Some(command) => {
+            signals.pass_on(command);
+            false
+        }
+        None => signals.take() != 0,
+    };
+    let taken = capture::take(&host, &mut *out, args.every, at_most, command, is_over);
     let taken = taken.map_err(|e| Error::io(&args.out, e))?;
     if args.out != Path::new("-") {
         eprintln!("mglru capture: {} samples in {}", taken.samples, args.out.display());

@@ -65,14 +65,26 @@ pub fn find(name: &str, sets: &[Assignment]) -> Result<Plan, Error> {
     Plan::parse(&file, &text, sets)
 }
 
-/// Lists names and titles of all plans that can be found by name.
+/// Lists names of all plans that can be found by name, with title and size.
 ///
 /// # Errors
 /// When a plan in `./plans` is not valid.
 pub fn all() -> Result<Vec<(String, String)>, Error> {
     let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| name.to_string()).collect();
     names.extend(in_folder().into_iter().filter(|n| !BUILT_IN.iter().any(|(b, _)| b == n)));
-    names.into_iter().map(|name| Ok((name.clone(), find(&name, &[])?.title))).collect()
+    names.into_iter().map(|name| Ok((name.clone(), about(&find(&name, &[])?)))).collect()
+}
+
+/// Says what a plan is and how much of it is run: runs, and the scale unless it is 1.
+fn about(plan: &Plan) -> String {
+    let runs = match plan.variants.len() * plan.seeds.len() {
+        1 => "1 run".to_string(),
+        runs => format!("{runs} runs"),
+    };
+    match plan.scale {
+        1.0 => format!("{} ({runs})", plan.title),
+        scale => format!("{} ({runs} at 1/{})", plan.title, (1.0 / scale).round()),
+    }
 }
 
 fn source(name: &str) -> Result<(String, String), Error> {

@@ -12,7 +12,7 @@ mod listen;
 mod message;
 pub mod pager;
 mod regions;
-mod signals;
+pub mod signals;
 mod timeline;
 
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! Signals that would end a recording: they end the program, and its trace is kept.
+//! Catches signals that would end this process while it watches a program: they end the program,
+//! and what was kept of it stays.
 
 use std::process::Child;
 use std::sync::Arc;
@@ -10,11 +11,14 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Remembers the last signal that came.
 #[derive(Clone)]
-pub(crate) struct Signals(Arc<AtomicUsize>);
+pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
     /// Catches the signals that end programs; a program that is started gets them as before.
-    pub(crate) fn heed() -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn heed() -> Result<Self, Error> {
         let last = Arc::new(AtomicUsize::new(0));
         for signal in [SIGHUP, SIGINT, SIGTERM] {
             signal_hook::flag::register_usize(signal, last.clone(), signal as usize)
@@ -24,13 +28,13 @@ impl Signals {
     }
 
     /// Takes the last signal that came; 0: none has.
-    pub(crate) fn take(&self) -> i32 {
+    pub fn take(&self) -> i32 {
         self.0.swap(0, Relaxed) as i32
     }
 
     /// Sends the program a signal that was meant for it. ^C has reached it already: a terminal
     /// sends it to both.
-    pub(crate) fn pass_on(&self, child: &Child) {
+    pub fn pass_on(&self, child: &Child) {
         let signal = match self.take() {
             SIGHUP => Signal::HUP,
             SIGTERM => Signal::TERM,

@@ -143,3 +143,13 @@ fn advice_follows_from_a_capture_or_a_trace_and_says_why() {
     assert!(workdir.refused(&["advise", "none"]).contains("none: "));
     assert!(workdir.refused(&["advise", "t.csv", "--pressure", "0"]).contains("0.001 to 100"));
 }
+
+#[test]
+fn a_signal_ends_the_command_and_the_capture_with_a_last_sample() {
+    let workdir = Workdir::new();
+    let script = "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.02; done";
+    let args = ["capture", "--out", "c", "--", "sh", "-c", script];
+    assert_eq!(workdir.run(&args).status.code(), Some(9));
+    let kept = fs::read_to_string(workdir.path().join("c")).unwrap();
+    assert_eq!(kept.matches("\ntime: ").count(), 2, "{kept}");
+}

@@ -78,7 +78,8 @@ impl Host {
     }
 }
 
-/// Writes a sample now, one each `every`, and one at the end: of the command, or after `at_most`.
+/// Writes a sample now, one each `every`, and one at the end: of the command, after `at_most`, or
+/// when `is_over` says so, which is asked every 10 ms.
 ///
 /// # Errors
 /// The file cannot be written, or the command not be waited for.
@@ -88,6 +89,7 @@ pub fn take(
     every: Option<Duration>,
     at_most: Option<Duration>,
     mut command: Option<Child>,
+    mut is_over: impl FnMut(Option<&Child>) -> bool,
 ) -> std::io::Result<Taken> {
     let (start, mut samples, mut due) = (Instant::now(), 0, every);
     let mut write = |at: Duration, samples: &mut usize| {
@@ -99,7 +101,8 @@ pub fn take(
         std::thread::sleep(LOOK.min(every.unwrap_or(LOOK)));
         let status = command.as_mut().map(Child::try_wait).transpose()?.flatten();
         let at = start.elapsed();
-        if status.is_some() || at_most.is_some_and(|most| at >= most) {
+        let is_late = at_most.is_some_and(|most| at >= most);
+        if status.is_some() || is_late || is_over(command.as_ref()) {
             write(at, &mut samples)?;
             return Ok(Taken { samples, status });
         }
@@ -124,7 +127,7 @@ mod tests {
         let command = std::process::Command::new("sleep").arg("0.3").spawn().unwrap();
         let every = Some(Duration::from_millis(100));
         let mut out = file.reopen().unwrap();
-        let taken = take(&host, &mut out, every, None, Some(command)).unwrap();
+        let taken = take(&host, &mut out, every, None, Some(command), |_| false).unwrap();
         assert!(taken.status.is_some_and(|status| status.success()));
         let figures = Capture::load(file.path()).unwrap().figures();
         assert!(taken.samples >= 3, "{}", taken.samples);

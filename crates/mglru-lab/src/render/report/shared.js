@@ -18,7 +18,7 @@ function config() {
     font: "system-ui, sans-serif",
     view: { stroke: null },
     axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500 },
-    legend: text,
+    legend: { ...text, symbolBaseFillColor: ink(), symbolBaseStrokeColor: ink() },
     header: { ...text, labelFontWeight: 600, labelAnchor: "start", labelAlign: "left" },
     text: { fill: ink(), fontSize: 12 },
   };

@@ -60,12 +60,13 @@ function overTime() {
   const happened = (width) => ({
     title: { text: "events", anchor: "start", fontSize: 12, fontWeight: 500, dx: 46,
       color: ink() },
-    width: width - (wide(width) ? 170 : 60), height: { step: 16 },
+    width: width - (wide(width) ? 170 : 60), height: { step: 28 },
     data: { values: facts.events.map((e) => ({ ...e, what: `${e.kind} · ${e.v}` })) },
-    mark: { type: "tick", thickness: 2, tooltip: true },
+    // A row's name stands above its ticks.
+    mark: { type: "tick", thickness: 2, size: 12, yOffset: 7, tooltip: true },
     encoding: { x: x(true), ...byVariant, y: { field: "what", type: "nominal", title: null,
       axis: { labelLimit: wide(width) ? 260 : 130, orient: "left", grid: false,
-        labelAlign: "left", labelPadding: -2, labelOffset: -9, domain: false, ticks: false,
+        labelAlign: "left", labelPadding: -2, labelOffset: -7, domain: false, ticks: false,
         minExtent: 44, maxExtent: 44, labelFontSize: 10 } } },
   });
   return {
