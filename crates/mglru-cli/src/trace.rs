@@ -34,7 +34,8 @@ Examples:
   mglru trace mrc t.lis.zst --policy min,after --size 1%,5%,20%
   mglru trace mrc huge.csv.zst --sample 1% --picture curve.html
 
-A size is enough when misses beyond each page's first use stay under 1 % of the requests.";
+A size is enough when misses beyond each page's first use stay under 1 % of the requests. The table
+shows every third of the 48 sizes; --format json and --picture have all.";
 
 #[derive(Subcommand)]
 pub(super) enum Command {
