@@ -76,7 +76,9 @@ pub fn from_curve(curve: &Curve, bounds: Bounds) -> Advice {
     ));
     match knee.doubled {
         0 => advice,
-        pages => advice.because(format!("With {} they double.", size(pages * PAGE))),
+        pages => {
+            advice.because(format!("With {} there are twice as many misses.", size(pages * PAGE)))
+        }
     }
 }
 

@@ -28,11 +28,14 @@ pub(super) const ANONYMIZE: &str = "\
 Blocks of 1024 pages change places under a key that is drawn and forgotten, times are rounded down
 to seconds, names are left out. Miss-ratio curves stay as they are.";
 
+/// The file that `-` means where a trace is written.
+const STDOUT: &str = "/dev/stdout";
+
 #[derive(clap::Args)]
 pub(crate) struct ConvertArgs {
     /// Read this trace file, plain or compressed; - is standard input
     from: PathBuf,
-    /// Write to this file: text if it ends in .csv, else compact
+    /// Write to this file: text if it ends in .csv, else compact; - is standard output
     to: PathBuf,
     /// Read the trace in this format [default: guessed from its name or content]
     #[arg(long)]
@@ -46,7 +49,7 @@ pub(crate) struct ConvertArgs {
 pub(crate) struct ImportArgs {
     /// Read this recording, plain or compressed; - is standard input
     file: PathBuf,
-    /// Write the compact trace to this file
+    /// Write the compact trace to this file; - is standard output
     to: PathBuf,
     /// Say what recorded it, or which published trace it is
     #[arg(long, value_name = "NAME", required_unless_present = "columns")]
@@ -72,7 +75,7 @@ pub(crate) struct ImportArgs {
 pub(crate) struct AnonymizeArgs {
     /// Read this compact trace
     from: PathBuf,
-    /// Write the compact trace to this file
+    /// Write the compact trace to this file; - is standard output
     to: PathBuf,
 }
 
@@ -80,11 +83,15 @@ fn input(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
+fn output(path: &Path) -> Result<Output<'_>, Error> {
+    Output::new(if path.as_os_str() == "-" { Path::new(STDOUT) } else { path })
+}
+
 impl ConvertArgs {
     pub(super) fn run(&self) -> Result<String, Error> {
         let is_csv = self.to.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
         let view = if self.pages { View::Pages } else { View::Requests };
-        let out = Output::new(&self.to)?;
+        let out = output(&self.to)?;
         let from = input(&self.from);
         let made = tools::convert(from, self.trace_format, view, is_csv, out)?;
         Ok(summary(&made))
@@ -103,7 +110,7 @@ impl ImportArgs {
         };
         let source = named.or_else(|| self.columns.as_ref().map(described));
         let source = source.expect("one of the two options is required");
-        let made = tools::import(input(&self.file), &source, Output::new(&self.to)?)?;
+        let made = tools::import(input(&self.file), &source, output(&self.to)?)?;
         Ok(summary(&made))
     }
 }
@@ -113,13 +120,21 @@ impl AnonymizeArgs {
         let mut key = [0; 32];
         let drawn = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
         drawn.map_err(|e| Error::Request(format!("/dev/urandom: {e}")))?;
-        let made = tools::anonymize(&self.from, key, Output::new(&self.to)?)?;
+        let made = tools::anonymize(&self.from, key, output(&self.to)?)?;
         Ok(summary(&made))
     }
 }
 
+/// Says what was written; on stderr where stdout is the file.
 pub(super) fn summary(made: &Made) -> String {
     let Made { file, events, bytes } = made;
     let each = *bytes as f64 / (*events).max(1) as f64;
-    format!("{}: {events} events, {bytes} bytes, {each:.2} an event\n", file.display())
+    let text = format!("{}: {events} events, {bytes} bytes, {each:.2} an event\n", file.display());
+    match file == Path::new(STDOUT) {
+        true => {
+            eprint!("{text}");
+            String::new()
+        }
+        false => text,
+    }
 }

@@ -117,6 +117,15 @@ fn only_a_file_is_replaced_by_a_trace() {
     import("pipe");
     assert_eq!(reader.join().unwrap(), fs::read(at("a.mtr")).unwrap());
     assert!(!at("pipe").is_file());
+    // What a shell's `>>` opened keeps what it has.
+    fs::write(at("log"), "first").unwrap();
+    for to in ["-", "/dev/stdout"] {
+        let log = fs::File::options().append(true).open(at("log")).unwrap();
+        let mut import = workdir.command(&["trace", "import", "hm.csv", to, "--from", "msr"]);
+        assert!(import.stdout(log).status().unwrap().success());
+    }
+    let trace = fs::read(at("a.mtr")).unwrap();
+    assert_eq!(fs::read(at("log")).unwrap(), [b"first", &trace[..], &trace].concat());
 }
 
 /// A signal to the recording process ends the program, and what it did is kept.

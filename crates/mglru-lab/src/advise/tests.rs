@@ -91,7 +91,7 @@ fn a_curve_gives_the_size_that_is_enough() {
     let advice = from_curve(&curve, BOUNDS);
     assert_eq!((advice.high, advice.max), (Some(50 * PAGE), Some(57 * PAGE)));
     assert!(advice.because[1].starts_with("With 200 KiB"), "{advice:?}");
-    assert_eq!(advice.because[2], "With 40.0 KiB they double.");
+    assert_eq!(advice.because[2], "With 40.0 KiB there are twice as many misses.");
 }
 
 #[test]

@@ -43,7 +43,10 @@ impl<'a> Output<'a> {
     /// # Errors
     /// The folder cannot be written to.
     pub fn new(path: &'a Path) -> Result<Self, Error> {
-        let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let place = match is_descriptor(path) {
+            true => path.to_path_buf(),
+            false => path.canonicalize().unwrap_or_else(|_| path.to_path_buf()),
+        };
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = match is_special(&place) {
             true => std::env::temp_dir(),
@@ -67,7 +70,8 @@ impl<'a> Output<'a> {
         let bytes = self.file.as_file().metadata().map_err(|e| failed(self.path, &e))?.len();
         if is_special(&self.place) {
             let write = || {
-                let mut to = File::options().write(true).open(&self.place)?;
+                // The shell's `>>` keeps what a file has.
+                let mut to = File::options().append(true).open(&self.place)?;
                 io::copy(&mut self.file.reopen()?, &mut to)
             };
             write().map_err(|e| failed(self.path, &e))?;
@@ -98,9 +102,17 @@ impl<'a> Output<'a> {
     }
 }
 
-/// True for a device, a pipe or a socket.
+/// True for what is written to and not replaced: a device, a pipe, a socket, an open descriptor.
 fn is_special(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+    let is_other = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    is_other || is_descriptor(path)
+}
+
+/// True for a name of a descriptor of this process, whatever it is open on.
+fn is_descriptor(path: &Path) -> bool {
+    let folders = ["/dev/fd", "/proc/self/fd"];
+    let streams = ["/dev/stdout", "/dev/stderr"].map(Path::new);
+    streams.contains(&path) || folders.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Takes the events of a compact trace that is being written.
