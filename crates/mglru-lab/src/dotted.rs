@@ -38,6 +38,14 @@ pub fn parse_value(text: &str) -> Value {
         .unwrap_or_else(|| Value::String(text.to_string()))
 }
 
+/// Makes a table of a device that is named by its preset alone, so that other keys can be set.
+fn spell_out(device: &mut Value) {
+    if let Value::String(preset) = device {
+        let preset = Value::String(std::mem::take(preset));
+        *device = Value::Table(Table::from_iter([("preset".to_string(), preset)]));
+    }
+}
+
 /// Sets a dotted key, making tables on the way.
 ///
 /// # Errors
@@ -48,6 +56,9 @@ pub fn set(table: &mut Table, assignment: &Assignment) -> Result<(), KeyError> {
     let mut at = table;
     for part in parts {
         let entry = at.entry(part).or_insert_with(|| Value::Table(Table::new()));
+        if part == "device" {
+            spell_out(entry);
+        }
         at = entry.as_table_mut().ok_or_else(|| {
             KeyError::key(&assignment.key, format!("`{part}` is a value, it has no keys"))
         })?;
@@ -133,6 +144,10 @@ mod tests {
         set(&mut table, &assign("groups./a.memory.max=1")).unwrap();
         assert_eq!(get_mut(&mut table, "groups./a.memory.max"), Some(&mut Value::Integer(1)));
         assert_eq!(get_mut(&mut table, "groups./b.memory.max"), None);
+        set(&mut table, &assign("machine.device=nvme")).unwrap();
+        set(&mut table, &assign("machine.device.channels=4")).unwrap();
+        let device = get_mut(&mut table, "machine.device").unwrap();
+        assert_eq!((device["preset"].as_str(), &device["channels"]), (Some("nvme"), &4.into()));
         let err = set(&mut table, &assign("groups./a.memory.max.x=1")).unwrap_err();
         assert_eq!(err.to_string(), "groups./a.memory.max.x: `max` is a value, it has no keys");
     }
