@@ -20,7 +20,7 @@ Examples:
   mglru trace record --by kernel -- redis-server     at full speed, as root: see below
   mglru trace record --by pager --memory.max 64M -- ./service     under a budget: see below
 
-The program runs translated (QEMU), unchanged and without root, 10 to 20 times slower. Loads and
+The program runs translated (QEMU), unchanged and without root, 10 to 30 times slower. Loads and
 stores of its memory and of mapped files count by page, reads and writes of files by their pages,
 code when it first runs. Times are instructions of each process. Two runs of a program of one thread
 give the same trace. Exit status: the program's own.
