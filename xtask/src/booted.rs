@@ -38,8 +38,8 @@ PROGRAM heap:: migration:: --test-threads=2 --nocapture 2>&1
 """
 "#;
 
-/// What a kernel says that meets the breakpoint by which it guards code while it patches it: where
-/// QEMU translates for several processors at once, one may still see it after it is gone.
+/// Marks a guest that died of a breakpoint which its kernel had already removed: a kernel guards
+/// code that it patches by one, and QEMU's translator of several processors may run it late.
 const LOST_PATCH: &str = "Oops: int3";
 
 /// Runs `cargo xtask booted`: true when the tests passed, or cannot run here, which is said.

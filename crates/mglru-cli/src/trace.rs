@@ -172,10 +172,7 @@ pub(super) fn run(command: &Command) -> Answer {
 
 impl TraceArgs {
     fn path(&self) -> &Path {
-        match self.file.as_os_str() == "-" {
-            true => Path::new("/dev/stdin"),
-            false => &self.file,
-        }
+        write::input(&self.file)
     }
 
     fn render<T: serde::Serialize>(&self, value: &T, table: fn(&T) -> String) -> String {

@@ -79,10 +79,12 @@ pub(crate) struct AnonymizeArgs {
     to: PathBuf,
 }
 
-fn input(path: &Path) -> &Path {
+/// Returns the file to read: `-` is standard input.
+pub(super) fn input(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
+/// Makes the file to write: `-` is standard output.
 fn output(path: &Path) -> Result<Output<'_>, Error> {
     Output::new(if path.as_os_str() == "-" { Path::new(STDOUT) } else { path })
 }

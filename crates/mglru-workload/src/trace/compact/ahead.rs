@@ -3,7 +3,7 @@
 //! memory each time.
 
 use super::place::{
-    ELSEWHERE, Known, LARGE, LARGE_FIRST, LITERAL, MIDDLE, MIDDLE_FIRST, NEAR, NEW, Place, SMALL,
+    ELSEWHERE, Known, LARGE, LARGE_FIRST, LITERAL, MIDDLE, MIDDLE_FIRST, NEW, Place, SMALL,
     SUCCESSOR,
 };
 
@@ -11,54 +11,6 @@ use super::place::{
 const BATCH: usize = 128;
 /// Stands for the number of an event whose page has none yet, or whose bytes are missing.
 const NO_NUMBER: u32 = u32::MAX;
-
-/// Says how a token's number is read: what it begins with, and which bytes are added.
-#[derive(Clone, Copy)]
-struct Reading {
-    first: u32,
-    kind: Kind,
-    low: bool,
-    high: bool,
-}
-
-/// Says how the number of an event follows from its token.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Numbered,
-    Successor,
-    Near,
-    New,
-    Unknown,
-}
-
-/// The reading of each token.
-const READINGS: [Reading; 256] = {
-    let mut all = [Reading { first: 0, kind: Kind::Unknown, low: false, high: false }; 256];
-    let mut token = 0;
-    while token < all.len() {
-        all[token] = reading(token as u8);
-        token += 1;
-    }
-    all
-};
-
-const fn reading(token: u8) -> Reading {
-    let plain = Reading { first: 0, kind: Kind::Numbered, low: false, high: false };
-    match token {
-        SUCCESSOR => Reading { kind: Kind::Successor, ..plain },
-        NEAR..NEW => Reading { kind: Kind::Near, ..plain },
-        NEW..SMALL | LITERAL | ELSEWHERE => Reading { kind: Kind::New, ..plain },
-        SMALL..MIDDLE => Reading { first: (token - SMALL) as u32, ..plain },
-        MIDDLE..LARGE => {
-            Reading { first: MIDDLE_FIRST + ((token - MIDDLE) as u32) * 256, low: true, ..plain }
-        }
-        LARGE..LITERAL => {
-            let first = LARGE_FIRST + ((token - LARGE) as u32) * 65536;
-            Reading { first, kind: Kind::Numbered, low: true, high: true }
-        }
-        _ => Reading { kind: Kind::Unknown, ..plain },
-    }
-}
 
 /// The columns that numbers are read from.
 #[derive(Clone, Copy)]
@@ -68,7 +20,7 @@ pub(super) struct Tokens<'a> {
     pub(super) high: &'a [u8],
 }
 
-/// How far numbers were read.
+/// Keeps how far the bytes of numbers were read, and what the next numbers follow from.
 #[derive(Default)]
 struct Cursor {
     low: usize,
@@ -80,42 +32,39 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// Reads the number of the next event; [`NO_NUMBER`] if its page has none yet, or if bytes of
-    /// it are missing.
+    /// Reads the number of the next event; nothing if its page has none yet, or if bytes of it are
+    /// missing.
     #[inline]
-    fn number(&mut self, token: u8, columns: &Tokens) -> u32 {
-        let reading = READINGS[usize::from(token)];
-        let number = match reading.kind {
-            Kind::Numbered => match self.rest(reading, columns) {
-                Some(rest) => reading.first + rest,
-                None => return NO_NUMBER,
-            },
-            Kind::Successor => self.next,
-            Kind::New => {
+    fn number(&mut self, token: u8, columns: &Tokens) -> Option<u32> {
+        let number = match token {
+            SUCCESSOR => self.next,
+            SMALL..MIDDLE => (token - SMALL).into(),
+            MIDDLE..LARGE => {
+                MIDDLE_FIRST + (u32::from(token - MIDDLE) << 8) + byte(columns.low, &mut self.low)?
+            }
+            LARGE..LITERAL => {
+                let low = byte(columns.low, &mut self.low)?;
+                let high = byte(columns.high, &mut self.high)?;
+                LARGE_FIRST + (u32::from(token - LARGE) << 16) + (high << 8) + low
+            }
+            NEW..SMALL | LITERAL | ELSEWHERE => {
                 self.count += 1;
                 self.next = self.count;
-                return NO_NUMBER;
+                return None;
             }
-            Kind::Near | Kind::Unknown => return NO_NUMBER,
+            _ => return None,
         };
         self.next = number + 1;
-        number
+        Some(number)
     }
+}
 
-    /// Reads what a number has beside its token.
-    #[inline]
-    fn rest(&mut self, reading: Reading, columns: &Tokens) -> Option<u32> {
-        let mut rest = 0;
-        if reading.low {
-            rest = u32::from(*columns.low.get(self.low)?);
-            self.low += 1;
-        }
-        if reading.high {
-            rest += u32::from(*columns.high.get(self.high)?) << 8;
-            self.high += 1;
-        }
-        Some(rest)
-    }
+/// Takes the next byte of a column.
+#[inline]
+fn byte(column: &[u8], at: &mut usize) -> Option<u32> {
+    let byte = *column.get(*at)?;
+    *at += 1;
+    Some(byte.into())
 }
 
 /// The numbers and pages of the events to come.
@@ -161,8 +110,8 @@ impl Ahead {
         }
     }
 
-    /// Returns the page of event `at`, whose token stands for a number; nothing if the list has no
-    /// such page.
+    /// Returns the page that event `at` names by its number; nothing if the list has no page of
+    /// that number.
     #[inline]
     pub(super) fn place(&self, at: usize, known: &Known) -> Option<Place> {
         let number = self.numbers[at - self.begin] as usize;
@@ -177,7 +126,7 @@ impl Ahead {
         let tokens = &columns.tokens[at..columns.tokens.len().min(at + BATCH)];
         (self.begin, self.end, self.fetched) = (at, at + tokens.len(), known.places.len());
         for (number, &token) in self.numbers.iter_mut().zip(tokens) {
-            *number = self.cursor.number(token, columns);
+            *number = self.cursor.number(token, columns).unwrap_or(NO_NUMBER);
         }
         for (place, &number) in self.places.iter_mut().zip(&self.numbers[..tokens.len()]) {
             *place = known.places.get(number as usize).copied().unwrap_or_default();
