@@ -24,6 +24,7 @@ key means together with others is said in [Plans](plans.md). Keys of `[reclaim]`
 /// Sections of the page: title, file, type.
 const SECTIONS: &[(&str, &str, &str)] = &[
     ("a plan's own keys", "mglru-lab/src/plan/read.rs", "Head"),
+    ("`[quick]`: the part that a bare `mglru run` makes", "mglru-lab/src/plan.rs", "Brief"),
     ("`[all]`: the plan's part of `mglru run all`", "mglru-lab/src/plan.rs", "Brief"),
     ("`[[published]]`: a published change", "mglru-lab/src/plan/expect.rs", "Published"),
     ("`[[expect]]`: what shows that the run is sound", "mglru-lab/src/plan/expect.rs", "Expect"),

@@ -79,6 +79,9 @@ pub struct Asked {
     /// Names the kernels to boot.
     #[command(flatten)]
     pub booted: Booted,
+    /// Says that the plan's quick part is enough of what no option names.
+    #[arg(skip)]
+    pub is_quick: bool,
 }
 
 impl Asked {
@@ -93,6 +96,7 @@ impl Asked {
             base: self.base.clone(),
             seeds: self.seeds,
             scale: self.scale,
+            is_quick: self.is_quick,
             notes: Notes::default(),
         };
         let chosen = Chosen::new(&plan, selection, backends[0])?;
@@ -133,7 +137,7 @@ impl Asked {
     }
 
     /// The command that repeats this one.
-    pub(crate) fn repeat(&self) -> String {
+    pub(crate) fn repeat(&self, plan: &Plan) -> String {
         let mut args = vec!["mglru run".to_string(), quoted(&self.plan)];
         let mut option = |name: &str, value: String| args.push(format!("--{name} {value}"));
         if !self.backends.is_empty() {
@@ -145,6 +149,7 @@ impl Asked {
         self.scale.iter().for_each(|s| option("scale", s.to_string()));
         self.sets.iter().for_each(|s| option("set", quoted(&format!("{}={}", s.key, s.value))));
         self.booted.options().into_iter().for_each(|(name, value)| option(name, quoted(&value)));
+        args.extend((!self.is_quick && plan.has_quick()).then(|| "--full".to_string()));
         args.extend(self.booted.host_time.then(|| "--host-time".to_string()));
         args.extend(self.booted.profile.then(|| "--profile".to_string()));
         args.join(" ")

@@ -8,6 +8,7 @@ use mglru_guest::order::Until;
 use super::ask::{self, Skin};
 use super::{Answer, Asked, Format, run_all, until, watch};
 use mglru_error::Error;
+use mglru_lab::plan::Plan;
 use mglru_lab::record::Record;
 use mglru_lab::render::{self, Beside};
 use mglru_lab::report::Report;
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   mglru run quickstart
   mglru run mongodb --scale 1/64 --seeds 6 --jobs 4
+  mglru run mongodb --full              all its variants and seeds
   mglru run fio-zipf --variant before --variant before+p10 --set machine.cpus=16
   mglru run quickstart --set 'workload.theta=[0.8, 0.9, 0.99]' --out sweep
   mglru run trace --set workload.path=t.lis.zst --set workload.cache=1%
@@ -46,6 +48,9 @@ pub(super) struct Args {
     asked: Asked,
     #[command(flatten)]
     output: Output,
+    /// Run all variants and seeds of a plan that has a quick part, which is what runs without
+    #[arg(long)]
+    full: bool,
     /// End booted runs at a moment and keep what the kernel reports then in files, in place of
     /// records: after so many accesses of the first process (64000), so long after the work began
     /// (1.5s, 200ms), or after the access in which a trace event of this name first happens
@@ -112,27 +117,28 @@ pub(super) fn run(args: &Args) -> Answer {
     if let Some(until) = &args.until {
         return until::execute(&args.asked, &args.output, until, args.gdb);
     }
+    let asked = Asked { is_quick: !args.full, ..args.asked.clone() };
     let events = args.trace_events.as_deref();
-    match args.asked.plan.as_str() {
+    match asked.plan.as_str() {
         "all" if events.is_some() => {
             Err(Error::Request("--trace-events: name one plan".to_string()))
         }
         "all" if args.watch => Err(Error::Request("--watch: name one plan".to_string())),
-        "all" => run_all::execute(&args.asked, &args.output),
-        _ if args.watch => watched(args),
+        "all" => run_all::execute(&asked, &args.output),
+        _ if args.watch => watched(args, &asked),
         _ => {
             check_skin(&args.output)?;
-            let mut experiments = args.asked.experiments()?;
+            let mut experiments = asked.experiments()?;
             let traced = trace(&mut experiments, events)?;
-            execute(&args.asked, &args.output, &experiments, &traced)
+            execute(&asked, &args.output, &experiments, &traced)
         }
     }
 }
 
 /// Runs a plan before somebody's eyes, then says what came of it as without.
-fn watched(args: &Args) -> Answer {
+fn watched(args: &Args, asked: &Asked) -> Answer {
     check_skin(&args.output)?;
-    let experiments = args.asked.experiments()?;
+    let experiments = asked.experiments()?;
     watch::check(&args.output, &experiments)?;
     let dir = folder(&experiments[0], args.output.out.clone());
     if !watch::records(&experiments[0], &dir, &args.breaks)? {
@@ -140,7 +146,7 @@ fn watched(args: &Args) -> Answer {
         return Ok((kept, 0));
     }
     let output = Output { quiet: true, ..args.output.clone() };
-    execute(&args.asked, &output, &experiments, &[])
+    execute(asked, &output, &experiments, &[])
 }
 
 /// Refuses another table where none is printed.
@@ -165,7 +171,7 @@ pub(super) fn execute(
     };
     let dir = folder(experiment, output.out.clone());
     std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-    store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat()))?;
+    store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat(&experiment.plan)))?;
     let report = report(experiment, &dir, output)?;
     let text = match output.format {
         Format::Json => render::json(&report),
@@ -173,10 +179,19 @@ pub(super) fn execute(
         Format::Table => {
             let table = ask::table(&report, output.skin);
             let at = format!("records: {}\npage: {}\n", dir.display(), dir.join(PAGE).display());
-            format!("{table}{at}repeat: {}\n", asked.repeat())
+            let repeat = asked.repeat(&experiment.plan);
+            format!("{table}{}{at}repeat: {repeat}\n", part(asked, &experiment.plan))
         }
     };
     Ok((with_traces(text, output, traced), report.exit_status()))
+}
+
+/// Says that the plan has more than ran, and how to run it.
+fn part(asked: &Asked, plan: &Plan) -> String {
+    match asked.is_quick && plan.has_quick() {
+        true => format!("quick part of the plan: {}; --full: all of it\n", plan.quick.text()),
+        false => String::new(),
+    }
 }
 
 /// Has the runs write their trace events; the files.
@@ -220,7 +235,8 @@ fn several(asked: &Asked, output: &Output, experiments: &[Experiment]) -> Answer
         _ => {
             let dirs = experiments.iter().map(|e| format!("records: {}\n", folder(e).display()));
             let dirs: String = dirs.collect();
-            format!("{}{dirs}repeat: {}\n", render::sides(&sides), asked.repeat())
+            let (sides, plan) = (render::sides(&sides), &experiments[0].plan);
+            format!("{sides}{}{dirs}repeat: {}\n", part(asked, plan), asked.repeat(plan))
         }
     };
     Ok((text, sides.exit_status()))
@@ -288,7 +304,7 @@ pub(super) fn stored(dir: &Path) -> Result<Report, Error> {
     let records = store::load(dir)?;
     let file = dir.join("plan.toml");
     let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
-    let plan = mglru_lab::plan::Plan::parse(&file.display().to_string(), &text, &[])?;
+    let plan = Plan::parse(&file.display().to_string(), &text, &[])?;
     let backend = records[0].backend.clone();
     Ok(Report::new(&plan, &backend, records))
 }

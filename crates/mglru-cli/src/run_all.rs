@@ -5,7 +5,6 @@ use super::run::{Output, default_dir, report};
 use super::{Answer, Asked, Format};
 use mglru_error::Error;
 use mglru_lab::backend;
-use mglru_lab::fit::Notes;
 use mglru_lab::judge::Verdict;
 use mglru_lab::plan::Plan;
 use mglru_lab::plans;
@@ -50,14 +49,7 @@ fn refuse(asked: &Asked, output: &Output) -> Result<(), Error> {
 
 fn brief(plan: Plan, asked: &Asked, output: &Output) -> Result<Report, Error> {
     let backend = backend::by_name(asked.backends.first().unwrap_or(&plan.backends[0]))?;
-    let selection = Selection {
-        variants: plan.all.variants.clone(),
-        given: Vec::new(),
-        base: None,
-        seeds: asked.seeds.or(plan.all.seeds),
-        scale: plan.all.scale,
-        notes: Notes::default(),
-    };
+    let selection = Selection { seeds: asked.seeds, ..Selection::default() }.or(&plan.all);
     let name = plan.name.clone();
     let experiment = Experiment::new(plan, &selection, backend)?;
     let dir = output.out.as_ref().map_or_else(|| default_dir(&experiment), |out| out.join(name));

@@ -138,6 +138,7 @@ impl Args {
             scale: self.scale,
             sets: self.sets.clone(),
             booted: Booted::default(),
+            is_quick: false,
         }
     }
 

@@ -32,6 +32,9 @@ impl<'a> Chosen<'a> {
         }
         if is_for(plan, first) {
             let named_by = backend::by_name(&plan.backends[0])?;
+            if selection.is_quick {
+                selection = selection.or(&plan.quick);
+            }
             return Ok(Self { plan, selection, named_by });
         }
         if selection.given.is_empty() && selection.variants.is_empty() {

@@ -64,11 +64,13 @@ pub struct Plan {
     pub bounds: Vec<Bound>,
     /// Says why published figures are missed, where they are.
     pub gap: String,
+    /// Says which part a bare `mglru run` makes.
+    pub quick: Brief,
     /// Says how `mglru run all` runs it.
     pub all: Brief,
 }
 
-/// Selects the part of a plan that a page of all plans runs.
+/// Selects a part of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Brief {
@@ -79,6 +81,17 @@ pub struct Brief {
     pub scale: Option<f64>,
     /// Selects variants by name; all when empty.
     pub variants: Vec<String>,
+}
+
+impl Brief {
+    /// Describes the part for people: `variants before, after, 3 seeds`.
+    pub fn text(&self) -> String {
+        let variants = self.variants.join(", ");
+        let variants = (!variants.is_empty()).then(|| format!("variants {variants}"));
+        let seeds = self.seeds.map(|n| format!("{n} {}", if n == 1 { "seed" } else { "seeds" }));
+        let scale = self.scale.map(|scale| format!("scale {scale}"));
+        [variants, seeds, scale].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Plan {
@@ -97,6 +110,11 @@ impl Plan {
             }
         }
         self
+    }
+
+    /// Tells whether a bare run makes a part of it only.
+    pub fn has_quick(&self) -> bool {
+        self.quick != Brief::default()
     }
 
     /// Does it answer to what somebody published: figures, or a failure that comes and goes?

@@ -14,7 +14,7 @@ use crate::backend::{Backend, Job, Outcome, Sections};
 use crate::dotted::{self, Assignment};
 use crate::fit::Notes;
 use crate::limits;
-use crate::plan::Plan;
+use crate::plan::{Brief, Plan};
 use crate::record::{POINT, Record, SCHEMA, VERSION};
 use crate::sweep;
 use crate::trace_events;
@@ -34,8 +34,23 @@ pub struct Selection {
     pub seeds: Option<u64>,
     /// Sets the scale.
     pub scale: Option<f64>,
+    /// Says that the plan's quick part is enough of what is not named above.
+    pub is_quick: bool,
     /// Holds notes about variants that do not run.
     pub notes: Notes,
+}
+
+impl Selection {
+    /// Takes what nobody asked for from a part of the plan.
+    #[must_use]
+    pub fn or(mut self, part: &Brief) -> Self {
+        if self.variants.is_empty() && self.given.is_empty() {
+            self.variants.clone_from(&part.variants);
+        }
+        self.seeds = self.seeds.or(part.seeds);
+        self.scale = self.scale.or(part.scale);
+        self
+    }
 }
 
 /// Holds a plan resolved against a backend.

@@ -36,6 +36,8 @@ pub struct Asked {
     pub seeds: Option<u64>,
     /// Holds the scale as typed: `0.25` or `1/64`.
     pub scale: Option<String>,
+    /// Takes the plan's quick part of what is not asked for.
+    pub quick: bool,
     /// Sets keys of the plan.
     pub sets: Vec<Assignment>,
     /// Bounds the runs at a time.
@@ -84,6 +86,7 @@ impl Asked {
             base: self.base.clone(),
             seeds: self.seeds,
             scale: scale.transpose()?,
+            is_quick: self.quick,
             ..Selection::default()
         };
         let backend = backend::by_name(self.backend.as_ref().unwrap_or(&plan.backends[0]))?;

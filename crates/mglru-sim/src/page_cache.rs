@@ -174,9 +174,17 @@ impl PageCache {
         (least..index).rev().take_while(|&i| self.has(i)).count() as u64
     }
 
-    /// Returns the first page at or after `from` that is not cached.
+    /// Returns the first page at or after `from` that is not cached. It steps over whole nodes that
+    /// are full, as windows of 4 MiB look far.
     pub fn next_hole(&self, from: u64) -> u64 {
-        (from..).find(|&i| !self.has(i)).unwrap_or(u64::MAX)
+        let slots = NODE_SLOTS as u64;
+        let full = |node: &Used| usize::from(node.pages) == NODE_SLOTS;
+        let mut index = from;
+        while self.has(index) {
+            let is_full = self.used.get(node_of(index) as usize).is_some_and(full);
+            index = if is_full { (index / slots + 1) * slots } else { index + 1 };
+        }
+        index
     }
 
     /// Counts the cached pages.
@@ -256,6 +264,18 @@ mod tests {
         (6..8).for_each(|page| cache.replace(page, FolioId(9)));
         assert_eq!(met(&cache, 5), [(5, FolioId(3)), (6, FolioId(9)), (8, FolioId(5))]);
         assert_eq!(cache.cached(), 5);
+    }
+
+    #[test]
+    fn full_nodes_are_stepped_over_to_the_first_hole() {
+        let mut cache = PageCache::default();
+        (0..200).for_each(|page| _ = cache.insert(page, FolioId(page as u32)));
+        assert_eq!(
+            [0, 63, 64, 190, 200, 999].map(|from| cache.next_hole(from)),
+            [200, 200, 200, 200, 200, 999]
+        );
+        cache.remove(128, Some(Kept(1)));
+        assert_eq!([0, 127, 128, 129].map(|from| cache.next_hole(from)), [128, 128, 128, 200]);
     }
 
     #[test]

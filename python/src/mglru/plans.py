@@ -26,8 +26,9 @@ def run(
     backend: str = "sim",
     jobs: Optional[int] = None,
     out: Optional[PathLike] = None,
+    full: bool = False,
 ) -> Report:
-    """Runs every variant and seed of a plan and compares them, as `mglru run` does.
+    """Runs variants and seeds of a plan and compares them, as `mglru run` does.
 
     Args:
         plan: name of a plan, a TOML file, or the text of one (more than one line).
@@ -40,8 +41,10 @@ def run(
         backend: what runs the plan: "sim" is the model.
         jobs: runs at a time; one per processor unless given.
         out: folder of records, which a later call goes on with; none is kept unless given.
+        full: run all of a plan that has a quick part, which is what runs otherwise.
     """
-    given = dict(locals(), variants=named(variants))
+    given = dict(locals(), variants=named(variants), quick=not full)
+    del given["full"]
     return Report.of(json.loads(_mglru.run(_asked(**given))))
 
 

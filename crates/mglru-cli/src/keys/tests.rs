@@ -33,7 +33,8 @@ fn known(section: &str) -> Vec<String> {
     names.split(", ").map(str::to_string).collect()
 }
 
-const SINGLE: [&str; 9] = [
+const SINGLE: [&str; 10] = [
+    "quick",
     "all",
     "watch",
     "machine",

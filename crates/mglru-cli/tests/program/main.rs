@@ -18,6 +18,7 @@ mod measure;
 mod page;
 mod profile;
 mod pty;
+mod quick;
 mod refusals;
 mod repeat;
 mod steer;

@@ -51,6 +51,9 @@ struct Head {
     gap: String,
     /// See its section.
     #[serde(default)]
+    quick: Brief,
+    /// See its section.
+    #[serde(default)]
     all: Brief,
     /// See its section.
     #[serde(default)]
@@ -105,6 +108,7 @@ impl Plan {
             watch: head.watch,
             bounds,
             gap: head.gap.trim().to_string(),
+            quick: head.quick,
             all: head.all,
         };
         plan.check_names()?;
@@ -120,22 +124,30 @@ impl Plan {
                 return Err(KeyError::value("variants", name, "named twice"));
             }
         }
-        if let Some(name) = self.all.variants.iter().find(|v| !names.contains(&v.as_str())) {
-            let problem = format!("must be some of the plan's variants ({})", names.join(", "));
-            return Err(KeyError::value("all.variants", name, problem));
-        }
-        if let Some(seeds) = self.all.seeds.filter(|n| !(1..=MAX_SEEDS).contains(n)) {
-            return Err(KeyError::value(
-                "all.seeds",
-                seeds,
-                format!("must be from 1 to {MAX_SEEDS}"),
-            ));
-        }
+        self.quick.check("quick", &names)?;
+        self.all.check("all", &names)?;
         if !names.contains(&self.base.as_str()) {
             let problem = format!("must be one of the plan's variants ({})", names.join(", "));
             return Err(KeyError::value("base", &self.base, problem));
         }
         Ok(())
+    }
+}
+
+impl Brief {
+    /// Refuses variants and numbers of seeds that the plan cannot have.
+    fn check(&self, section: &str, names: &[&str]) -> Result<(), KeyError> {
+        if let Some(name) = self.variants.iter().find(|v| !names.contains(&v.as_str())) {
+            let problem = format!("must be some of the plan's variants ({})", names.join(", "));
+            return Err(KeyError::value(format!("{section}.variants"), name, problem));
+        }
+        match self.seeds.filter(|n| !(1..=MAX_SEEDS).contains(n)) {
+            Some(seeds) => {
+                let problem = format!("must be from 1 to {MAX_SEEDS}");
+                Err(KeyError::value(format!("{section}.seeds"), seeds, problem))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -237,7 +249,7 @@ fn take_list<T: DeserializeOwned>(
 
 /// serde lists only the keys of `Head` as known; the sections are known too.
 fn with_section_names(error: KeyError) -> KeyError {
-    const KNOWN: [&str; 24] = [
+    const KNOWN: [&str; 25] = [
         "name",
         "title",
         "about",
@@ -248,6 +260,7 @@ fn with_section_names(error: KeyError) -> KeyError {
         "scale",
         "metrics",
         "gap",
+        "quick",
         "all",
         "machine",
         "groups",
