@@ -51,8 +51,10 @@ pub(crate) struct ImportArgs {
     file: PathBuf,
     /// Write the compact trace to this file; - is standard output
     to: PathBuf,
-    /// Say what recorded it, or which published trace it is
-    #[arg(long, value_name = "NAME", required_unless_present = "columns")]
+    /// Say what recorded it (damon, blkparse, perf-script, perf-mem, lackey), or which published
+    /// trace it is (msr, snia-systor, alibaba, tencent, twitter, meta-kv, ibm, spc, fiu,
+    /// webcachesim, libcachesim-csv, libcachesim-txt, lcs-csv, csv-offset)
+    #[arg(long, value_name = "NAME")]
     from: Option<Source>,
     /// Tell which column says what, such as time=1,op=2,offset=4,size=5
     #[arg(long, conflicts_with = "from")]
@@ -111,7 +113,11 @@ impl ImportArgs {
             Source::table(columns.clone(), self.delimiter, header, scale, self.pages)
         };
         let source = named.or_else(|| self.columns.as_ref().map(described));
-        let source = source.expect("one of the two options is required");
+        let source = source.ok_or_else(|| {
+            let (file, known) = (self.file.display(), Source::known().collect::<Vec<_>>());
+            let known = known.join(", ");
+            Error::Request(format!("{file}: --from NAME says what it is ({known}), or --columns"))
+        })?;
         let made = tools::import(input(&self.file), &source, output(&self.to)?)?;
         Ok(summary(&made))
     }

@@ -160,6 +160,18 @@ for n in range(2):
 raise SystemExit(7)";
 
 #[test]
+fn the_help_and_the_refusal_of_an_import_name_every_recording() {
+    let workdir = Workdir::new();
+    let help = workdir.out(&["trace", "import", "--help"], 0);
+    let refusal = workdir.refused(&["trace", "import", "io.txt", "io.mtr"]);
+    assert!(refusal.starts_with("mglru: error: io.txt: --from NAME says what it is (damon, "));
+    for name in mglru_workload::trace::Source::known() {
+        assert!(help.contains(name) && refusal.contains(name), "{name}: {help}{refusal}");
+    }
+    assert!(!workdir.path().join("io.mtr").exists());
+}
+
+#[test]
 fn the_pager_sees_pages_that_come_back_to_a_program_under_a_budget() {
     if lacking(&["UFFDIO_MOVE and fork events"]) || malloc().is_none() {
         return println!("skipped: needs the pager and libjemalloc2");
