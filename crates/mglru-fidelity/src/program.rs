@@ -214,8 +214,13 @@ impl Program {
                 "pgmajfault": counter("pgmajfault"),
                 "workingset_refault_anon": counter("workingset_refault_anon"),
                 "workingset_refault_file": counter("workingset_refault_file"),
+                "workingset_activate_anon": counter("workingset_activate_anon"),
+                "workingset_activate_file": counter("workingset_activate_file"),
+                "pgactivate": counter("pgactivate"), "pgrefill": counter("pgrefill"),
+                "pgdeactivate": counter("pgdeactivate"),
             },
             "vm": {
+                "slabs_scanned": counter("slabs_scanned"),
                 "pgsteal_anon": counter("pgsteal_anon"),
                 "pgsteal_file": counter("pgsteal_file"),
             },
