@@ -1,7 +1,7 @@
 //! Carries out `mglru capture`: keeps the counters of a real machine while a command runs.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -63,14 +63,19 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 pub(super) fn run(args: &Args) -> Answer {
     let host = Host::new(args.group.as_deref())?;
-    let mut out: Box<dyn std::io::Write> = match args.out == Path::new("-") {
-        true => Box::new(std::io::stdout()),
-        false => Box::new(File::create(&args.out).map_err(|e| Error::io(&args.out, e))?),
-    };
-    let head = head(&args.command);
-    out.write_all(head.as_bytes()).map_err(|e| Error::io(&args.out, e))?;
+    let wrong = |e| Error::io(&args.out, e);
+    let file = (args.out != Path::new("-")).then(|| open(&args.out)).transpose().map_err(wrong)?;
     let signals = Signals::heed()?;
+    // A command that cannot be started leaves an earlier capture as it was.
     let command = start(&args.command)?;
+    let mut out: Box<dyn std::io::Write> = match file {
+        None => Box::new(std::io::stdout()),
+        Some(file) => {
+            file.set_len(0).map_err(wrong)?;
+            Box::new(file)
+        }
+    };
+    out.write_all(head(&args.command).as_bytes()).map_err(wrong)?;
     let at_most = args.at_most.or_else(|| command.is_none().then_some(Duration::from_secs(10)));
     let is_over = |command: Option<&Child>| match command {
         Some(command) => {
@@ -80,7 +85,7 @@ pub(super) fn run(args: &Args) -> Answer {
         None => signals.take() != 0,
     };
     let taken = capture::take(&host, &mut *out, args.every, at_most, command, is_over);
-    let taken = taken.map_err(|e| Error::io(&args.out, e))?;
+    let taken = taken.map_err(wrong)?;
     if args.out != Path::new("-") {
         eprintln!("mglru capture: {} samples in {}", taken.samples, args.out.display());
     }
@@ -88,6 +93,11 @@ pub(super) fn run(args: &Args) -> Answer {
         .status
         .map_or(0, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
     Ok((String::new(), status as u8))
+}
+
+/// Opens the file as it is; makes it where there is none.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }
 
 fn head(command: &[OsString]) -> String {

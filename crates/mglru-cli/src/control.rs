@@ -69,6 +69,10 @@ pub(super) fn run(args: &Args) -> Answer {
         let choice = (n, args.seed);
         return verify::run(&args.truth, &args.version, &args.measuring, choice);
     }
+    if args.step.is_none() && !args.measure && args.measuring.kernel.is_some() {
+        let problem = "goes with --measure, --step or --verify; --version chooses what is compared";
+        return Err(mglru_error::Error::Request(format!("--kernel {problem}")));
+    }
     match (&args.step, args.measure) {
         (Some(script), _) => step::run(script, &args.measuring),
         (None, true) => {

@@ -171,7 +171,9 @@ pub(super) fn execute(
     };
     let dir = folder(experiment, output.out.clone());
     std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-    store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat(&experiment.plan)))?;
+    if !store::has_more(&dir, experiment) {
+        store::replace(&dir.join(COMMAND), &format!("{}\n", asked.repeat(&experiment.plan)))?;
+    }
     let report = report(experiment, &dir, output)?;
     let text = match output.format {
         Format::Json => render::json(&report),
@@ -242,14 +244,19 @@ fn several(asked: &Asked, output: &Output, experiments: &[Experiment]) -> Answer
     Ok((text, sides.exit_status()))
 }
 
-/// Runs what is missing of an experiment into its folder, and draws its page.
+/// Runs what is missing of an experiment into its folder, and draws its page: of all that lies
+/// there, so that a few runs more do not take a comparison away.
 pub(super) fn report(
     experiment: &Experiment,
     dir: &Path,
     output: &Output,
 ) -> Result<Report, Error> {
     let report = made(experiment, dir, output)?;
-    store::replace(&dir.join(PAGE), &page(dir, &report)?)?;
+    let drawn = match store::has_more(dir, experiment) {
+        true => &Report { notes: report.notes.clone(), ..stored(dir)? },
+        false => &report,
+    };
+    store::replace(&dir.join(PAGE), &page(dir, drawn)?)?;
     Ok(report)
 }
 

@@ -80,7 +80,8 @@ pub const CAUSES: &[Cause] = &[
         says: "no group has a limit, and the kernel's own memory takes its share of the 512 MiB: \
                93,197 pages are left for the file at the end (`ref_cap`). The model's machine has \
                no kernel image, page array or module in its memory, so that more fits: with 380 \
-               MiB reads are 0.1 % and refaults 0.4 % off, in place of −5.3 and −31.5 %",
+               MiB reads are 0.1 % and refaults 0.4 % off, in place of −5.3 and −31.5 %; at 4 GiB \
+               reads are 0.9 % off",
     },
     Cause {
         kernel: "7",

@@ -121,12 +121,17 @@ pub fn variants(arms: &[Arm], modes: &[Mode]) -> Vec<String> {
 
 /// Patches that `to` has on top of `from`, in the order of the series.
 fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
-    let states = |name: &str| {
+    let config = |name: &str| {
         let variant = Variant::parse(name).map_err(|e| KeyError::value("variant", name, e))?;
-        let config = policy::config(&toml::Table::new(), &variant)?;
-        Ok([config.patches.states(), config.releases.states()].concat())
+        policy::config(&toml::Table::new(), &variant)
     };
-    let (before, after) = (states(from)?, states(to)?);
+    let (before, after) = (config(from)?, config(to)?);
+    if before.lru != after.lru {
+        let problem = format!("is another LRU than {from}: no patch makes one the other");
+        return Err(KeyError::value("--to", to, problem));
+    }
+    let states = |of: &mglru::Config| [of.patches.states(), of.releases.states()].concat();
+    let (before, after) = (states(&before), states(&after));
     let differ = || before.iter().zip(&after).filter(|(b, a)| b.1 != a.1).map(|(_, a)| *a);
     if let Some((lacks, _)) = differ().find(|(_, on)| !on) {
         return Err(KeyError::value("--to", to, format!("lacks {lacks}, which {from} has")));

@@ -12,6 +12,8 @@ const PAGE: u64 = 4096;
 /// `memory.max` stands above `memory.high` by its eighth: over `high` the group is slowed and
 /// reclaimed, and needs room for what it takes meanwhile.
 const ROOM: u64 = 8;
+/// A group that lacks memory gets at most its share more at a time.
+const STEP: u64 = 4;
 /// More memory should spare this share of the major faults that any memory would spare.
 const MOST: f64 = 0.9;
 
@@ -77,7 +79,11 @@ pub fn from_curve(curve: &Curve, bounds: Bounds) -> Advice {
     match knee.doubled {
         0 => advice,
         pages => {
-            advice.because(format!("With {} there are twice as many misses.", size(pages * PAGE)))
+            let times = match knee.times {
+                times if times < 2.5 => "twice".to_string(),
+                times => format!("{times:.0} times"),
+            };
+            advice.because(format!("With {} there are {times} as many misses.", size(pages * PAGE)))
         }
     }
 }
@@ -115,15 +121,24 @@ pub fn from_capture(
     Ok(less(advice, current, cold(capture, group, bounds)?))
 }
 
-/// Too little memory: what came back would have stayed with at most as much more.
+/// Too little memory: what came back would have stayed with at most as much more. A page that came
+/// back twice counts twice, so a long capture would ask for more and more: a quarter at a time.
 fn more(advice: Advice, current: u64, refaults: Option<u64>) -> Advice {
     match refaults {
         None => advice.because("One sample does not say how many pages came back.".to_string()),
         Some(0) => advice.because("No page came back: more memory would not help.".to_string()),
-        Some(pages) => advice.limited(current + pages * PAGE).because(format!(
-            "{pages} pages came back after they were evicted: {} more would have kept them all.",
-            size(pages * PAGE)
-        )),
+        Some(pages) => {
+            let (all, step) = (pages.saturating_mul(PAGE), current / STEP);
+            let advice = advice.limited(current.saturating_add(all.min(step))).because(format!(
+                "{pages} times a page came back after it was evicted: {} more would have kept them \
+                 all, and less if some came back several times.",
+                size(all)
+            ));
+            match all > step {
+                true => advice.because("Give a quarter more, and capture again.".to_string()),
+                false => advice,
+            }
+        }
     }
 }
 
@@ -167,17 +182,22 @@ fn cold(capture: &Capture, group: Option<&str>, bounds: Bounds) -> Result<Cold, 
         (None, []) => return unknown("It has no lru_gen: ages of pages are unknown."),
         (None, _) => return unknown("Its lru_gen has several groups: name one with --group."),
     };
-    let of = |name: &str| values.get(&format!("lru_gen.{group}.{name}")).copied().unwrap_or(0.0);
-    let age = of("age_ms.oldest");
-    if age < bounds.cold_ms {
-        return Ok(Cold {
-            why: format!("Its oldest generation is {:.0} s old: nothing is cold.", age / 1e3),
-            ..Cold::default()
-        });
+    let of = |name: String| values.get(&format!("lru_gen.{group}.{name}")).copied();
+    // A generation was in use until the next one was born.
+    let unused = |rank: usize| of(format!("age_ms.{}", rank + 1));
+    let cold = (0..).take_while(|&rank| unused(rank).is_some_and(|age| age >= bounds.cold_ms));
+    let ranks = cold.count();
+    if ranks == 0 {
+        let age = unused(0).unwrap_or(0.0) / 1e3;
+        let why =
+            format!("Its oldest generation is unused for {age:.0} s at least: nothing is cold.");
+        return Ok(Cold { why, ..Cold::default() });
     }
-    let (anon, file) = (of("anon.oldest") as u64, of("file.oldest") as u64);
-    let total = size((anon + file) * PAGE);
-    Ok(Cold { anon, file, why: format!("{total} were not used for {:.0} s.", age / 1e3) })
+    let sum =
+        |kind: &str| -> f64 { (0..ranks).filter_map(|rank| of(format!("{kind}.{rank}"))).sum() };
+    let (anon, file) = (sum("anon") as u64, sum("file") as u64);
+    let (total, age) = (size((anon + file) * PAGE), unused(ranks - 1).unwrap_or(0.0) / 1e3);
+    Ok(Cold { anon, file, why: format!("{total} were not used for {age:.0} s at least.") })
 }
 
 /// Advises from refault distances of a running pager.

@@ -265,7 +265,9 @@ fn select(plan: &mut Plan, selection: &Selection) -> Result<(), Error> {
         Some(variant) => Ok(variant.clone()),
         None => Variant::parse(name).map_err(|e| Error::Request(format!("--variant {name}: {e}"))),
     };
-    plan.variants = selection.variants.iter().map(pick).collect::<Result<_, _>>()?;
+    // A variant named twice would run twice, and tell nothing more.
+    let once: indexmap::IndexSet<&String> = selection.variants.iter().collect();
+    plan.variants = once.into_iter().map(pick).collect::<Result<_, _>>()?;
     known_base(plan, selection)
 }
 

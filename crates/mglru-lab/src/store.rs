@@ -179,6 +179,15 @@ pub fn load(path: &Path) -> Result<Vec<Record>, Error> {
     }
 }
 
+/// Says whether a folder holds records of the experiment's plan that its runs do not give.
+pub fn has_more(dir: &Path, experiment: &Experiment) -> bool {
+    let wanted: std::collections::BTreeSet<_> = experiment.runs.iter().map(key).collect();
+    let is_more = |r: &Record| {
+        r.plan_hash == experiment.hash && r.mglru == VERSION && !wanted.contains(&r.key())
+    };
+    load(dir).is_ok_and(|records| records.iter().any(is_more))
+}
+
 fn lock(dir: &Path) -> Result<Lock, Error> {
     let path = dir.join(LOCK);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
@@ -227,7 +236,8 @@ fn append(path: &Path, text: &str) -> Result<(), Error> {
 
 /// Writes beside the file first, so that a failure leaves the old one whole.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
-    let beside = path.with_extension("tmp");
+    // Another process may be replacing the same file.
+    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
     let write = || {
         let mut file = File::create(&beside)?;
         file.write_all(text.as_bytes())?;

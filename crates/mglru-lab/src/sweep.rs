@@ -33,6 +33,19 @@ struct Axis {
     values: Vec<Value>,
 }
 
+impl Axis {
+    /// Refuses a value that stands there twice: its runs would pass for repetitions.
+    fn check(&self) -> Result<(), KeyError> {
+        let twice = (1..self.values.len()).find(|&at| self.values[..at].contains(&self.values[at]));
+        match twice {
+            Some(at) => {
+                Err(KeyError::key(&self.key, format!("{} is there twice", self.values[at])))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Expands the sections to points, in the order written, the last axis fastest.
 ///
 /// # Errors
@@ -43,6 +56,7 @@ pub fn expand(
     accepts: &dyn Fn(&Table) -> Result<(), KeyError>,
 ) -> Result<Vec<Point>, KeyError> {
     let axes = choose(sections, candidates(sections), accepts)?;
+    axes.iter().try_for_each(Axis::check)?;
     let points: usize = axes.iter().map(|axis| axis.values.len()).product();
     if points > MAX_POINTS || axes.len() > 16 {
         let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
@@ -197,6 +211,13 @@ mod tests {
         let table = "[workload]\ntheta = [0.8, 0.9]\nx = 1".parse().unwrap();
         let err = expand(&table, &accepts).unwrap_err();
         assert_eq!(err.to_string(), "workload.x = 1: wrong");
+    }
+
+    #[test]
+    fn a_value_twice_is_no_repetition() {
+        let table = "[workload]\ntheta = [0.8, 0.9, 0.8]".parse().unwrap();
+        let err = expand(&table, &accepts).unwrap_err();
+        assert_eq!(err.to_string(), "workload.theta: 0.8 is there twice");
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn curve(
     let asked = sizes(asked)?;
     let mut counting = Counting::new(sample);
     let unique = pages.dense(stop, &mut |block| counting.add(block))?;
-    let curve: Curve = counting.curve(name, unique, &asked);
+    let curve: Curve = counting.curve(name, unique, &asked).map_err(Error::Request)?;
     let knee = serde_json::json!({ "curve": &curve, "knee": curve.knee() });
     Ok(render::json(&knee))
 }

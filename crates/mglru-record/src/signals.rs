@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mglru_error::Error;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Remembers the last signal that came.
@@ -32,15 +32,21 @@ impl Signals {
         self.0.swap(0, Relaxed) as i32
     }
 
-    /// Sends the program a signal that was meant for it. ^C has reached it already: a terminal
-    /// sends it to both.
+    /// Sends the program a signal that was meant for it. ^C at a terminal has reached it already.
     pub fn pass_on(&self, child: &Child) {
         let signal = match self.take() {
             SIGHUP => Signal::HUP,
             SIGTERM => Signal::TERM,
+            SIGINT if !hears_the_terminal() => Signal::INT,
             _ => return,
         };
         // It may have ended meanwhile; its number is not another's before it was waited for.
         let _ = kill_process(Pid::from_child(child), signal);
     }
+}
+
+/// Is this process, and so the program that it started, among those that a terminal sends ^C?
+fn hears_the_terminal() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|tty| rustix::termios::tcgetpgrp(&tty).is_ok_and(|at| at == getpgrp()))
 }

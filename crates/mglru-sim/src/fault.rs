@@ -262,12 +262,13 @@ impl Machine {
             let Fault { region, page, .. } = fault;
             return self.fail(SimError::BeyondFile { task: t as u32, region, page });
         }
-        let recency = self.world.spaces.vma(fault.region).recency;
+        let vma = self.world.spaces.vma(fault.region);
+        let (advice, recency) = (map_advice(vma.advice), vma.recency);
         let Some(folio) = self.world.files[file as usize].cache.folio(index) else {
             return self.map_miss(t, fault, file, index);
         };
         let flags = self.lru.folios()[folio].flags;
-        if self.takes_readahead_mark(folio) {
+        if advice != MapAdvice::Random && self.takes_readahead_mark(folio) {
             let until = self.start_of(folio) + self.readahead_max;
             if self.read_ahead(t, file, folio, until, Some(recency)) {
                 return Flow::Again;

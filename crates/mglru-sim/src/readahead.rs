@@ -125,7 +125,9 @@ impl FileState {
         let Window { start, size, ahead, .. } = self.window;
         let expected = start + size - ahead;
         if index == expected - expected % folio.pages {
-            return Some(self.ramp(start + size, next_size(size, max), max, largest));
+            // A mark that writeback left, on a descriptor that has read nothing ahead yet.
+            let next = next_size(size, max);
+            return (next > 0).then(|| self.ramp(start + size, next, max, largest));
         }
         let hole = cached.next_hole(index + 1);
         if hole - index > max {

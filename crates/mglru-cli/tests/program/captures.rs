@@ -11,7 +11,7 @@ const PRESSURE: &str = "some avg10=0.12 avg60=0.00 avg300=0.00 total=7700\n\
 const LRU_GEN: &str = concat!(
     "memcg     5 /job\n node     0\n          8       6124          1           2 \n",
     "                     0        10r        20e         0p         3r         4e         5p\n",
-    "          9        100         30         400 \n",
+    "          9       5100         30         400 \n",
 );
 
 fn write(workdir: &Workdir, name: &str, text: &str) {
@@ -152,4 +152,15 @@ fn a_signal_ends_the_command_and_the_capture_with_a_last_sample() {
     assert_eq!(workdir.run(&args).status.code(), Some(9));
     let kept = fs::read_to_string(workdir.path().join("c")).unwrap();
     assert_eq!(kept.matches("\ntime: ").count(), 2, "{kept}");
+}
+
+#[test]
+fn a_command_that_does_not_start_leaves_an_earlier_capture() {
+    let workdir = Workdir::new();
+    assert_eq!(workdir.run(&["capture", "--out", "c", "--", "true"]).status.code(), Some(0));
+    let before = workdir.read("c");
+    assert!(workdir.refused(&["capture", "--out", "c", "--", "./none"]).contains("`./none`"));
+    assert_eq!(workdir.read("c"), before);
+    workdir.refused(&["capture", "--out", "new/c", "--", "touch", "started"]);
+    assert!(!workdir.path().join("started").exists());
 }

@@ -61,6 +61,21 @@ fn a_full_disk_is_one_line_and_the_next_run_takes_up_where_it_stopped() {
 }
 
 #[test]
+fn a_narrower_run_into_a_folder_leaves_its_page_and_its_command() {
+    let workdir = Workdir::new();
+    let run = ["run", "mock.toml", "--out", "o"];
+    workdir.out(&run, 0);
+    let command = workdir.read("o/command");
+    let narrow = workdir.run(&[&run[..], &["--variant", "after", "--seeds", "1"]].concat());
+    assert_eq!(narrow.status.code(), Some(0));
+    assert_eq!(workdir.read("o/command"), command);
+    let page = workdir.read("o/report.html");
+    assert!(page.contains("<p>6 runs.") && page.contains("25.0 % higher than under before"));
+    let once = ["run", "mock.toml", "--out", "p", "--variant", "after", "--variant", "after"];
+    assert!(workdir.out(&once, 0).starts_with("mock on mock: 3 records"));
+}
+
+#[test]
 fn records_of_the_machine_are_the_same_bytes_whatever_the_jobs() {
     let workdir = Workdir::new();
     let run = ["run", "small.toml", "--seeds", "2", "--variant", "after", "--variant", "lru"];

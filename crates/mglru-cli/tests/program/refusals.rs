@@ -84,6 +84,15 @@ const MISTAKES: &[(&str, &str)] = &[
         "small.toml --set groups./tuch.memory.max=1MiB",
         "small.toml: groups./tuch: the workload has no such group (it has: /touch)",
     ),
+    (
+        "small.toml --set kernel.clok=host",
+        "small.toml: kernel.clok: unknown key (did you mean clock?)",
+    ),
+    ("small.toml --set kernel.timeout_s=0", "small.toml: kernel.timeout_s = 0: must be from 1 to "),
+    (
+        "small.toml --set machine.swap.ratio=4",
+        "small.toml: machine.swap.ratio = set: only swap.kind = zram compresses",
+    ),
     ("mock.toml --variant afer", "mock.toml: variant = afer: unknown (did you mean after?)"),
     (
         "small.toml --variant befor+p10",

@@ -151,6 +151,25 @@ fn a_recording_that_is_asked_to_end_keeps_its_trace() {
     workdir.out(&["trace", "info", "t.mtr"], 0);
 }
 
+#[test]
+fn a_signal_leaves_no_unfinished_file() {
+    let workdir = Workdir::new();
+    let args = ["trace", "import", "-", "t.mtr", "--from", "blkparse"];
+    let mut child = workdir.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+    let files = || fs::read_dir(workdir.path()).unwrap().flatten().map(|file| file.file_name());
+    let is_hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
+    while !files().any(|name| is_hidden(&name)) {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for its input");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    // The file is there a moment before signals are heeded.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(2));
+    assert!(!files().any(|name| is_hidden(&name)), "{:?}", files().collect::<Vec<_>>());
+}
+
 /// Stores to 24 MiB twice over, then loads them twice.
 const TOUCHES: &str = "m = bytearray(24 << 20)
 for n in range(2):

@@ -46,6 +46,7 @@ fn equal_unknown_and_reversed_variants_are_refused() {
     assert_eq!(error("after", "after"), "--to = after: no patch distinguishes it from after");
     assert_eq!(error("after", "before"), "--to = before: lacks p01, which after has");
     assert!(error("befor", "after").contains("unknown"));
+    assert!(error("classic", "k7.2").contains("another LRU than classic"));
 }
 
 /// Three seeds of a variant, a counter at this value.

@@ -23,8 +23,13 @@ fn capture(stalled_us: u64, refaults: u64, lru_gen: &str) -> Capture {
     Capture::load(&path).unwrap()
 }
 
-fn generations(age_ms: u64) -> String {
-    format!("memcg     5 /job\n node     0\n  8  {age_ms}  1024  2048\n  9  100  30  400\n")
+/// The oldest generation was in use until the next one was born.
+fn generations(unused_ms: u64) -> String {
+    let born = unused_ms + 400_000;
+    format!(
+        "memcg     5 /job\n node     0\n  7  {born}  1024  2048\n  8  {unused_ms}  256  512\n  \
+         9  70000  30  400\n  10  1000  5  6\n"
+    )
 }
 
 #[test]
@@ -32,21 +37,25 @@ fn cold_memory_goes_where_there_is_no_pressure() {
     let advice =
         from_capture("c", &capture(50_000, 0, &generations(90_000)), None, BOUNDS).unwrap();
     let mib = |n: u64| Some(n << 20);
-    assert_eq!((advice.current, advice.high, advice.reclaim), (mib(256), mib(244), mib(12)));
-    assert_eq!(advice.max, Some((244 << 20) + (244 << 17)));
+    assert_eq!((advice.current, advice.high, advice.reclaim), (mib(256), mib(241), mib(15)));
+    assert_eq!(advice.max, Some((241 << 20) + (241 << 17)));
     let wanted = [
         "Tasks wait for memory for 0.05 % of the time.",
-        "12.0 MiB were not used for 90 s.",
-        "4.0 MiB of it are anonymous and need swap.",
+        "15.0 MiB were not used for 70 s at least.",
+        "5.0 MiB of it are anonymous and need swap.",
     ];
     assert_eq!(advice.because, wanted);
+    let colder = Bounds { cold_ms: 80_000.0, ..BOUNDS };
+    let advice =
+        from_capture("c", &capture(50_000, 0, &generations(90_000)), None, colder).unwrap();
+    assert_eq!(advice.reclaim, mib(12), "the oldest alone");
 }
 
 #[test]
 fn young_memory_stays_and_a_trial_is_advised() {
     let advice = from_capture("c", &capture(0, 0, &generations(9_000)), None, BOUNDS).unwrap();
     assert_eq!((advice.high, advice.reclaim), (None, None));
-    assert!(advice.because[1].starts_with("Its oldest generation is 9 s old"), "{advice:?}");
+    assert!(advice.because[1].contains("generation is unused for 9 s at least"), "{advice:?}");
     let advice = from_capture("c", &capture(0, 0, ""), None, BOUNDS).unwrap();
     assert!(advice.because[1].starts_with("It has no lru_gen"), "{advice:?}");
 }
@@ -57,6 +66,10 @@ fn pressure_asks_for_what_came_back() {
     let advice = from_capture("c", &short, None, BOUNDS).unwrap();
     assert_eq!(advice.high, Some((256 << 20) + 1000 * PAGE));
     assert_eq!(advice.reclaim, None);
+    let long = capture(500_000, 10_000_000, "");
+    let advice = from_capture("c", &long, None, BOUNDS).unwrap();
+    assert_eq!(advice.high, Some(320 << 20), "a quarter at a time");
+    assert_eq!(advice.because[2], "Give a quarter more, and capture again.");
     let none = from_capture("c", &capture(500_000, 0, ""), None, BOUNDS).unwrap();
     assert_eq!(none.high, None);
     assert!(none.because[1].contains("more memory would not help"), "{none:?}");

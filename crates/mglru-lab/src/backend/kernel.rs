@@ -143,6 +143,14 @@ impl Backend for Kernel {
     }
 }
 
+/// Checks `[kernel]` for a backend that boots none.
+///
+/// # Errors
+/// Names the key.
+pub(super) fn check_section(table: &toml::Table) -> Result<(), KeyError> {
+    spec::section(table.clone()).map(drop)
+}
+
 impl Kernel {
     fn ready(&self, sections: &Sections, variant: &Variant) -> Result<KernelJob, KeyError> {
         let (spec, switches) = spec::read(&sections.kernel, variant)?;

@@ -70,6 +70,7 @@ impl Backend for Pager {
     }
 
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
+        super::kernel::check_section(&sections.kernel)?;
         let config = policy::config(&sections.reclaim, variant)?;
         let source = Source::parse(&sections.workload)?;
         let groups = sim::groups(&sections.groups, &source)?;

@@ -72,6 +72,7 @@ impl Backend for Sim {
     }
 
     fn prepare(&self, sections: &Sections, variant: &Variant) -> Result<Arc<dyn Job>, KeyError> {
+        super::kernel::check_section(&sections.kernel)?;
         let rules = custom::rules(&sections.reclaim, &bound::policed(variant))?;
         let source = Source::parse(&sections.workload)?;
         let groups = groups(&sections.groups, &source)?;

@@ -9,7 +9,8 @@ type Kind = (&'static str, fn(&Generation) -> u64);
 const KINDS: [Kind; 2] = [("anon", |g| g.anon), ("file", |g| g.file)];
 
 /// Adds the figures of a table: per group `generations`, `max_seq`, `age_ms.oldest`, and for `anon`
-/// and `file` pages in the `youngest` generation, the `oldest` one and all together.
+/// and `file` pages in the `youngest` generation, the `oldest` one and all together; and by rank, 0
+/// for the oldest, `age_ms.0`, `anon.0`, `file.0` and so on.
 pub fn add(text: &str, values: &mut IndexMap<String, f64>) {
     for group in kernel_text::generations(text) {
         let part = kernel_text::group_part(text, &group.path).unwrap_or_default();
@@ -31,6 +32,14 @@ fn of_group(group: &MemcgGenerations, values: &mut IndexMap<String, f64>) {
             put("generations", node.generations.len() as u64);
             put("max_seq", youngest.seq);
             put("age_ms.oldest", oldest.age_ms);
+        }
+        for (rank, generation) in node.generations.iter().enumerate() {
+            if at == 0 {
+                put(&format!("age_ms.{rank}"), generation.age_ms);
+            }
+            KINDS
+                .iter()
+                .for_each(|(name, pages)| put(&format!("{name}.{rank}"), pages(generation)));
         }
         for (name, pages) in KINDS {
             put(&format!("{name}.youngest"), pages(youngest));

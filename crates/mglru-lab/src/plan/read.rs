@@ -124,11 +124,29 @@ impl Plan {
                 return Err(KeyError::value("variants", name, "named twice"));
             }
         }
+        self.check_judged()?;
         self.quick.check("quick", &names)?;
         self.all.check("all", &names)?;
         if !names.contains(&self.base.as_str()) {
             let problem = format!("must be one of the plan's variants ({})", names.join(", "));
             return Err(KeyError::value("base", &self.base, problem));
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// Refuses a judgement on a variant that nobody could ask for: it would never be given.
+    fn check_judged(&self) -> Result<(), KeyError> {
+        let published = self.published.iter().map(|p| ("published", &p.variant));
+        let neutral = self.neutral.iter().map(|n| ("neutral", &n.variant));
+        let expected = self.expects.iter().map(|e| ("expect", &e.variant));
+        let is_own = |name: &String| self.variants.iter().any(|v| v.name == *name);
+        for (section, name) in published.chain(neutral).chain(expected) {
+            if !is_own(name) {
+                let unknown = |e| KeyError::value(format!("{section}.variant"), name, e);
+                Variant::parse(name).map_err(|e| unknown(e.to_string()))?;
+            }
         }
         Ok(())
     }

@@ -119,6 +119,13 @@ fn a_stray_mark_continues_at_the_next_hole() {
 }
 
 #[test]
+fn a_mark_that_writeback_left_opens_no_window_where_none_was() {
+    let mut state = FileState::default();
+    assert_eq!(state.marked(page(0), 1, MAX, 9, &EMPTY), None);
+    assert_eq!(state.miss(0, 1, MAX, &EMPTY), plan(0, 4, 1));
+}
+
+#[test]
 fn no_readahead_reads_one_page() {
     let one = Plan::bare(9, 1);
     assert_eq!(at(8).miss(9, 7, 0, &EMPTY), one);

@@ -134,6 +134,7 @@ impl MachineSpec {
     }
 
     fn check_swap(&self) -> Result<(), SpecError> {
+        self.check_swap_knobs()?;
         if let Some(size) = self.swap.size {
             in_range("swap.size", size, Size(PAGE_SIZE), MAX_SWAP)?;
             if self.swap.kind == SwapKind::None {
@@ -147,6 +148,18 @@ impl MachineSpec {
                 contradiction("swap.device", "set", "only swap.kind = device has one")
             }
         }
+    }
+
+    /// Refuses knobs that nothing would read.
+    fn check_swap_knobs(&self) -> Result<(), SpecError> {
+        let (swap, plain) = (&self.swap, crate::swap::SwapSpec::default());
+        if swap.kind == SwapKind::None && swap.zero_map != plain.zero_map {
+            return contradiction("swap.zero_map", swap.zero_map, "there is no swap");
+        }
+        if swap.kind != SwapKind::Zram && swap.ratio != plain.ratio {
+            return contradiction("swap.ratio", "set", "only swap.kind = zram compresses");
+        }
+        Ok(())
     }
 
     fn check_group(&self, name: &str, group: &GroupSpec) -> Result<(), SpecError> {

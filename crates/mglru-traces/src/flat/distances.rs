@@ -146,8 +146,22 @@ impl Sampled {
         }
     }
 
-    /// Estimates the miss ratio of a cache of so many pages.
+    /// Estimates the miss ratio of a cache of so many pages, at least one in `every`. Between two
+    /// sizes that the sample can tell apart it lies between their two intervals.
     pub fn estimate(&self, pages: u64) -> Estimate {
+        let (scaled, rest) = (pages / self.every, pages % self.every);
+        let smaller = self.of_scaled(scaled);
+        if rest == 0 {
+            return smaller;
+        }
+        let larger = self.of_scaled(scaled + 1);
+        let share = rest as f64 / self.every as f64;
+        let ratio = smaller.ratio + share * (larger.ratio - smaller.ratio);
+        let low = smaller.band[0].min(larger.band[0]);
+        Estimate { ratio, band: [low, smaller.band[1].max(larger.band[1])] }
+    }
+
+    fn of_scaled(&self, pages: u64) -> Estimate {
         let of_slice = |slice: &Distances| self.ratio(slice, pages);
         let ratios: Vec<f64> = self.slices.iter().map(of_slice).collect();
         let ratio = ratios.iter().sum::<f64>() / SLICES as f64;
@@ -158,17 +172,25 @@ impl Sampled {
         Estimate { ratio, band: [(ratio - half).max(0.0), (ratio + half).min(1.0)] }
     }
 
+    /// Tells how many pages there are for one in a slice.
+    pub fn every(&self) -> u64 {
+        self.every
+    }
+
+    /// Counts the pages in the slices.
+    pub fn sampled(&self) -> u64 {
+        self.slices.iter().map(Distances::pages).sum()
+    }
+
     /// Estimates the distinct pages.
     pub fn pages(&self) -> u64 {
-        let seen: u64 = self.slices.iter().map(Distances::pages).sum();
-        seen * self.every / SLICES as u64
+        self.sampled() * self.every / SLICES as u64
     }
 
     /// As the authors of SHARDS: a slice that has more or less than its share of the requests has
     /// met a hot page, or missed one; the difference counts as hits.
-    fn ratio(&self, slice: &Distances, pages: u64) -> f64 {
+    fn ratio(&self, slice: &Distances, scaled: u64) -> f64 {
         let expected = (self.requests as f64 / self.every as f64).max(1.0);
-        let scaled = pages.div_ceil(self.every);
         (slice.misses(scaled) as f64 / expected).min(1.0)
     }
 }

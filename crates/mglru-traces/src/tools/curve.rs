@@ -15,6 +15,9 @@ const SIZES: u32 = 48;
 /// Extra misses that nobody would notice, of all requests.
 const FEW: f64 = 0.01;
 
+/// Pages in all samples together, below which their spread says little.
+const LEAST_SAMPLED: u64 = 128;
+
 /// Holds the answer of `mglru trace mrc`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
@@ -55,12 +58,14 @@ pub struct Knee {
     pub enough: u64,
     /// Holds the greatest size at which there are twice the misses of `enough`; 0: there is none.
     pub doubled: u64,
+    /// Holds the misses at `doubled` over those at `enough`: above 2 where the curve falls steeply.
+    pub times: f64,
 }
 
 /// Reads a trace once and counts LRU's misses at every size.
 ///
 /// # Errors
-/// The trace is truncated, corrupt, empty or has too many pages.
+/// The trace is truncated, corrupt, empty or has too many pages, or too few for such a sample.
 pub fn curve(request: &ReplayRequest, sample: Option<u64>) -> Result<Curve, TraceError> {
     let mut reader = DenseReader::new(request.open()?);
     let mut counting = Counting::new(sample);
@@ -71,7 +76,9 @@ pub fn curve(request: &ReplayRequest, sample: Option<u64>) -> Result<Curve, Trac
     if counting.requests == 0 {
         return Err(reader.no_requests());
     }
-    Ok(counting.curve(trace_name(request.file.path()), reader.unique(), &request.sizes))
+    let path = request.file.path();
+    let curve = counting.curve(trace_name(path), reader.unique(), &request.sizes);
+    curve.map_err(|problem| TraceError::Sample { path: path.to_path_buf(), problem })
 }
 
 /// Builds a curve from requests for pages that are numbered densely.
@@ -94,13 +101,20 @@ impl Counting {
     }
 
     /// Draws the curve of `unique` pages, with further sizes, after at least one request.
-    pub fn curve(&self, trace: String, unique: u32, sizes: &[Capacity]) -> Curve {
+    ///
+    /// # Errors
+    /// The sample met too few pages, or cannot tell of a size that was asked for.
+    pub fn curve(&self, trace: String, unique: u32, sizes: &[Capacity]) -> Result<Curve, String> {
         let asked: Vec<u64> = sizes.iter().map(|size| size.pages(unique)).collect();
-        let mut sizes = [spread(u64::from(unique)), asked.clone()].concat();
+        let least = self.counted.least(&asked)?;
+        let ratio = |size| self.counted.point(size, self.requests).miss_ratio;
+        let knee = knee(u64::from(unique), self.requests, least, ratio);
+        let mut sizes = [spread(u64::from(unique)), asked.clone(), knee].concat();
+        sizes.retain(|&size| size >= least);
         sizes.sort_unstable();
         sizes.dedup();
         let requests = self.requests;
-        Curve {
+        Ok(Curve {
             trace,
             requests,
             unique: u64::from(unique),
@@ -108,8 +122,30 @@ impl Counting {
             lru: sizes.iter().map(|&size| self.counted.point(size, requests)).collect(),
             asked,
             others: Vec::new(),
+        })
+    }
+}
+
+/// Finds, between the sizes of a grid, the least that is enough and the greatest that doubles.
+fn knee(unique: u64, requests: u64, least: u64, ratio: impl Fn(u64) -> f64) -> Vec<u64> {
+    let few = unique as f64 / requests as f64 + FEW;
+    let enough = first(least, unique, |size| ratio(size) <= few);
+    let twice = 2.0 * ratio(enough);
+    let below = first(least, enough, |size| ratio(size) < twice);
+    vec![enough, below.saturating_sub(1)]
+}
+
+/// Finds the least size of a range where something holds, which holds from there on; else its end.
+fn first(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (from, to.max(from));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(middle) {
+            true => high = middle,
+            false => low = middle + 1,
         }
     }
+    low
 }
 
 enum Counted {
@@ -129,6 +165,22 @@ impl Counted {
         match self {
             Self::All(distances) => distances.access(page),
             Self::Some(sampled) => sampled.access(page),
+        }
+    }
+
+    /// Returns the least size that the counts tell of.
+    fn least(&self, asked: &[u64]) -> Result<u64, String> {
+        let Self::Some(sampled) = self else { return Ok(1) };
+        let (pages, every) = (sampled.sampled(), sampled.every());
+        if pages < LEAST_SAMPLED {
+            let problem = format!("the sample met {pages} of its pages, too few to tell");
+            return Err(format!("{problem} ({LEAST_SAMPLED} at least): sample more, or all"));
+        }
+        match asked.iter().find(|size| **size < every) {
+            Some(size) => Err(format!(
+                "a sample of one page in {every} says nothing of {size} pages: sample more, or all"
+            )),
+            None => Ok(every),
         }
     }
 
@@ -158,8 +210,12 @@ impl Curve {
         let first = self.unique as f64 / self.requests as f64;
         let enough = self.lru.iter().find(|point| point.miss_ratio <= first + FEW)?;
         let twice = |point: &&Point| point.miss_ratio >= 2.0 * enough.miss_ratio;
-        let doubled = self.lru.iter().rev().find(twice).map_or(0, |point| point.size_pages);
-        Some(Knee { enough: enough.size_pages, doubled })
+        let doubled = self.lru.iter().rev().find(twice);
+        Some(Knee {
+            enough: enough.size_pages,
+            doubled: doubled.map_or(0, |point| point.size_pages),
+            times: doubled.map_or(0.0, |point| point.miss_ratio / enough.miss_ratio),
+        })
     }
 }
 
@@ -184,9 +240,39 @@ mod tests {
     #[test]
     fn the_knee_is_where_misses_are_few_and_where_they_double() {
         let all = curve(&[(1, 0.9), (10, 0.23), (20, 0.15), (50, 0.105), (100, 0.1)]);
-        assert_eq!(all.knee(), Some(Knee { enough: 50, doubled: 10 }));
-        assert_eq!(curve(&[(1, 0.9)]).knee(), None);
-        assert_eq!(curve(&[(1, 0.11), (2, 0.1)]).knee(), Some(Knee { enough: 1, doubled: 0 }));
+        let knee = |points| curve(points).knee().map(|knee| (knee.enough, knee.doubled));
+        assert_eq!(all.knee().map(|knee| (knee.enough, knee.doubled)), Some((50, 10)));
+        assert!((all.knee().unwrap().times - 0.23 / 0.105).abs() < 1e-9);
+        assert_eq!(knee(&[(1, 0.9)]), None);
+        assert_eq!(knee(&[(1, 0.11), (2, 0.1)]), Some((1, 0)));
+    }
+
+    fn counted(pages: &[u32], sample: Option<u64>) -> Counting {
+        let mut counting = Counting::new(sample);
+        counting.add(pages);
+        counting
+    }
+
+    #[test]
+    fn the_knee_of_a_loop_is_its_cliff() {
+        let pages: Vec<u32> = (0..20_000).map(|n| n % 1000).collect();
+        let curve = counted(&pages, None).curve("loop".into(), 1000, &[]).unwrap();
+        assert_eq!(curve.knee(), Some(Knee { enough: 1000, doubled: 999, times: 20.0 }));
+    }
+
+    #[test]
+    fn a_sample_refuses_what_it_cannot_tell() {
+        let pages: Vec<u32> = (0..40_000).map(|n| n % 4000).collect();
+        let few = counted(&pages[..3], Some(100)).curve("t".into(), 3, &[]).unwrap_err();
+        assert!(few.starts_with("the sample met 0 of its pages") && few.contains("128"), "{few}");
+        let sampled = counted(&pages, Some(50));
+        let small = sampled.curve("t".into(), 4000, &["49".parse().unwrap()]).unwrap_err();
+        assert_eq!(
+            small,
+            "a sample of one page in 50 says nothing of 49 pages: sample more, or all"
+        );
+        let curve = sampled.curve("t".into(), 4000, &["50".parse().unwrap()]).unwrap();
+        assert_eq!(curve.lru[0].size_pages, 50);
     }
 
     #[test]

@@ -56,8 +56,13 @@ impl<'a> Output<'a> {
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
             .tempfile_in(&folder)
             // Its own words name the file beside, which nobody asked for.
-            .map_err(|e| failed(path, &e.kind().into()))?;
+            .map_err(|e| failed(path, &plain(&e)))?;
         Ok(Output { path, place, file })
+    }
+
+    /// Returns the file that is written first; who ends the process before it is kept removes it.
+    pub fn beside(&self) -> &Path {
+        self.file.path()
     }
 
     /// A second handle of the file, to write through.
@@ -137,6 +142,15 @@ impl Sink<'_> {
     pub fn names(&mut self, names: Vec<(u32, String)>) -> Result<(), Error> {
         let name = |(space, name): (u32, String)| self.writer.name(space, &name);
         names.into_iter().try_for_each(name).map_err(|e| failed(self.path, &e))
+    }
+}
+
+/// Words an error as the system does for the commonest kind.
+fn plain(error: &io::Error) -> io::Error {
+    const ENOENT: i32 = 2;
+    match error.kind() {
+        io::ErrorKind::NotFound => io::Error::from_raw_os_error(ENOENT),
+        kind => kind.into(),
     }
 }
 

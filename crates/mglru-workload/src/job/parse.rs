@@ -271,7 +271,7 @@ impl Parser {
         let base = line.need_number("base", 0, MAX_PAGES - 1)?;
         let n = line.need_number("n", 1, MAX_PAGES - base)?;
         let pattern = pattern(line, n)?;
-        let write_per_mille = line.need_number("wr", 0, u64::MAX)?;
+        let write_per_mille = line.need_number("wr", 0, 1000)?;
         let (task, pages, base) = (self.task_id(), n as u32, base as u32);
         Ok(StreamSpec { task, region, pattern, pages, base, write_per_mille })
     }

@@ -30,6 +30,14 @@ pub enum TraceError {
         /// The error of the system or of the decompressor.
         source: io::Error,
     },
+    /// Says that a sample of the pages does not tell what is asked of it.
+    #[error("{}: {problem}", path.display())]
+    Sample {
+        /// The trace.
+        path: PathBuf,
+        /// What is lacking.
+        problem: String,
+    },
     /// Says that the file is a device that has no end.
     #[error("{}: a device, not a file or a pipe", path.display())]
     Device {

@@ -176,8 +176,7 @@ pub fn read(table: &Table, variant: &Variant) -> Result<(KernelSpec, Switches), 
         let problem = format!("not a switch of a booted kernel{}", did_you_mean(key, known));
         return Err(KeyError::key(format!("variant {}: {key}", variant.name), problem));
     }
-    let spec: KernelSpec = typed::from_table(table).map_err(|e| e.within("kernel"))?;
-    check(&spec)?;
+    let spec = section(table)?;
     let named = VARIANTS.iter().find(|(name, ..)| *name == variant.base);
     let (_, _, lru_gen) = named.ok_or_else(|| unknown_variant(variant))?;
     let switches = Switches {
@@ -186,6 +185,16 @@ pub fn read(table: &Table, variant: &Variant) -> Result<(KernelSpec, Switches), 
         swappiness: numbers.get("swappiness").copied(),
     };
     Ok((spec, switches))
+}
+
+/// Reads `[kernel]` alone; also where no kernel is booted: a wrong key is an error there too.
+///
+/// # Errors
+/// Names the key.
+pub fn section(table: Table) -> Result<KernelSpec, KeyError> {
+    let spec: KernelSpec = typed::from_table(table).map_err(|e| e.within("kernel"))?;
+    check(&spec)?;
+    Ok(spec)
 }
 
 fn number(key: &str, value: &Value, variant: &Variant) -> Result<u64, KeyError> {

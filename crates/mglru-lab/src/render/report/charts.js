@@ -49,8 +49,13 @@ function changes() {
       + `hollow diamonds published figures. Right of the line: more than under ${facts.base}.`,
     rows: rows.map(({ metric, variant, point, ratio, low, high, n }) =>
       ({ metric, variant, point, ratio, low, high, n })),
-    spec: (width) => ({
-      width, height: { step: 40 },
+    spec: (width) => {
+      // Names that would run into the figures are written in two lines.
+      const two = rows.some((r) => r.label.length * 6.2 > width - 64);
+      const names = rows.map((r) => ({ ...r, lines: two
+        ? [r.metric, r.label.slice(r.metric.length + 3)] : r.label }));
+      return {
+      width, height: { step: two ? 54 : 40 },
       layer: [
         { data: { values: [{ one: 1 }] }, mark: { type: "rule", color: "#8a8f94" },
           encoding: { x: { field: "one", type: "quantitative", scale: x.scale } } },
@@ -62,12 +67,13 @@ function changes() {
           tooltip: true }, encoding: { x, y, ...byVariant } },
         { data: { values: judged }, mark: { type: "point", shape: "diamond", size: 110, yOffset: 7 },
           encoding: { x, y, color: { value: "#d55e00" } } },
-        { data: { values: rows }, mark: { type: "text", align: "left", dy: -9, x: 0 },
-          encoding: { y, text: { field: "label" } } },
+        { data: { values: names }, mark: { type: "text", align: "left", dy: two ? -22 : -9, x: 0,
+          lineHeight: 13 }, encoding: { y, text: { field: "lines" } } },
         { data: { values: rows }, mark: { type: "text", align: "right", dy: -9, x: width,
           fontWeight: 600 }, encoding: { y, text: { field: "said" } } },
       ],
-    }),
+      };
+    },
   };
 }
 

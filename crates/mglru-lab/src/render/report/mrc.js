@@ -8,7 +8,7 @@ const lru = curve.lru.map((p) => ({ mib: mib(p.size_pages), ratio: p.miss_ratio,
 const others = curve.others.map((p) => ({ mib: mib(p.size_pages), ratio: p.miss_ratio, policy: p.policy }));
 const marks = knee ? [
   { mib: mib(knee.enough), said: "enough" },
-  ...(knee.doubled ? [{ mib: mib(knee.doubled), said: "misses doubled" }] : []),
+  ...(knee.doubled ? [{ mib: mib(knee.doubled), said: knee.times < 2.5 ? "misses doubled" : `${Math.round(knee.times)} times the misses` }] : []),
 ] : [];
 
 function draw() {
