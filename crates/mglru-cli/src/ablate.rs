@@ -21,7 +21,8 @@ Examples:
 
 Each row is a prediction for a patch: the figure with the patch over the figure without it, with its
 95 % interval. Patches that a patch needs are put in before it; those that need it are left out with
-it, and such a comparison is shown but does not count.";
+it, and such a comparison is shown but does not count. What only the first variant has is looked at
+in the same way: with it over without it.";
 
 /// Arguments of `mglru ablate`.
 #[derive(clap::Args)]

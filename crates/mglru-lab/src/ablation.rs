@@ -67,42 +67,63 @@ pub struct Arm {
     pub along: Vec<String>,
 }
 
+/// Describes a patch, or rule, that one of two variants has.
+#[derive(Clone, Debug)]
+struct Step {
+    name: String,
+    /// The second variant has it, and not the first.
+    is_added: bool,
+}
+
 /// Lists the pairs to compare.
 ///
 /// # Errors
-/// When a variant is unknown, when the two do not differ in a patch, or when `to` lacks one of
-/// `from`.
+/// When a variant is unknown, when the two do not differ in a patch, or have another LRU.
 pub fn arms(modes: &[Mode], from: &str, to: &str) -> Result<Vec<Arm>, KeyError> {
-    let patches = added(from, to)?;
-    let all = modes.iter().flat_map(|&mode| patches.iter().map(move |patch| (mode, patch)));
-    Ok(all.filter_map(|(mode, patch)| arm(mode, patch, &patches, from, to)).collect())
+    let steps = steps(from, to)?;
+    let all = modes.iter().flat_map(|&mode| steps.iter().map(move |step| (mode, step)));
+    Ok(all.filter_map(|(mode, step)| arm(mode, step, &steps, from, to)).collect())
 }
 
-fn arm(mode: Mode, patch: &str, patches: &[String], from: &str, to: &str) -> Option<Arm> {
-    let plus = |keep: &dyn Fn(&str) -> bool| {
-        let kept = patches.iter().filter(|p| keep(p));
-        kept.fold(from.to_string(), |name, patch| format!("{name}+{patch}"))
+/// Sets a patch against its absence. One that only the first variant has is looked at the same way:
+/// what it does, not what its going does.
+fn arm(mode: Mode, step: &Step, steps: &[Step], from: &str, to: &str) -> Option<Arm> {
+    let place = |s: &Step| steps.iter().position(|other| other.name == s.name);
+    let takes = |of: &dyn Fn(&Step) -> bool, end: &str, towards: bool| {
+        let taken = steps.iter().filter(|s| of(s));
+        taken.fold(end.to_string(), |name, s| name + &s.switch(towards))
     };
-    let place = |name: &str| patches.iter().position(|p| p == name);
-    let (without, with, along) = match mode {
-        Mode::Cumulative => {
-            let without = plus(&|name| place(name) < place(patch));
-            (without, plus(&|name| place(name) <= place(patch)), Vec::new())
+    let on = |of: &dyn Fn(&Step) -> bool| takes(of, from, true);
+    let back = |of: &dyn Fn(&Step) -> bool| takes(of, to, false);
+    let is_it = |s: &Step| s.name == step.name;
+    let needs = |s: &Step| s.is_added == step.is_added && graph::needs(&step.name, &s.name);
+    let goes = |s: &Step| s.is_added == step.is_added && graph::needs(&s.name, &step.name);
+    let along = || steps.iter().filter(|s| goes(s)).map(|s| s.name.clone()).collect();
+    let [without, with] = match (mode, step.is_added) {
+        (Mode::Cumulative, true) => {
+            [on(&|s| place(s) < place(step)), on(&|s| place(s) <= place(step))]
         }
-        Mode::OneIn => {
-            let without = plus(&|name| graph::needs(patch, name));
-            (without, plus(&|name| name == patch || graph::needs(patch, name)), Vec::new())
+        (Mode::Cumulative, false) => {
+            [on(&|s| place(s) <= place(step)), on(&|s| place(s) < place(step))]
         }
-        Mode::LeaveOneOut => {
-            let goes = |name: &&String| graph::needs(name, patch);
-            let along: Vec<String> = patches.iter().filter(goes).cloned().collect();
-            let out = patches.iter().filter(|name| *name == patch || along.contains(name));
-            let without = out.fold(to.to_string(), |name, out| format!("{name}+{out}=false"));
-            (without, to.to_string(), along)
-        }
-        Mode::Versions => return None,
+        (Mode::OneIn, true) => [on(&needs), on(&|s| is_it(s) || needs(s))],
+        (Mode::OneIn, false) => [on(&|s| is_it(s) || goes(s)), from.to_string()],
+        (Mode::LeaveOneOut, true) => [back(&|s| is_it(s) || goes(s)), to.to_string()],
+        (Mode::LeaveOneOut, false) => [back(&needs), back(&|s| is_it(s) || needs(s))],
+        (Mode::Versions, _) => return None,
     };
-    Some(Arm { patch: patch.to_string(), mode, without, with, along })
+    // Where a variant loses it, what needs it goes with it.
+    let is_lost = matches!((mode, step.is_added), (Mode::OneIn, false) | (Mode::LeaveOneOut, true));
+    let along = if is_lost { along() } else { Vec::new() };
+    Some(Arm { patch: step.name.clone(), mode, without, with, along })
+}
+
+impl Step {
+    /// Writes the switch that takes a variant on to the second one, or back to the first.
+    fn switch(&self, towards: bool) -> String {
+        let off = if self.is_added == towards { "" } else { "=false" };
+        format!("+{}{off}", self.name)
+    }
 }
 
 /// Returns the names of all variants to run, each once.
@@ -119,8 +140,9 @@ pub fn variants(arms: &[Arm], modes: &[Mode]) -> Vec<String> {
     names
 }
 
-/// Patches that `to` has on top of `from`, in the order of the series.
-fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
+/// Lists the steps from a variant to another: what the second has besides, in the order of the
+/// series, then what it lacks, the last of the series first.
+fn steps(from: &str, to: &str) -> Result<Vec<Step>, KeyError> {
     let config = |name: &str| {
         let variant = Variant::parse(name).map_err(|e| KeyError::value("variant", name, e))?;
         policy::config(&toml::Table::new(), &variant)
@@ -132,14 +154,13 @@ fn added(from: &str, to: &str) -> Result<Vec<String>, KeyError> {
     }
     let states = |of: &mglru::Config| [of.patches.states(), of.releases.states()].concat();
     let (before, after) = (states(&before), states(&after));
-    let differ = || before.iter().zip(&after).filter(|(b, a)| b.1 != a.1).map(|(_, a)| *a);
-    if let Some((lacks, _)) = differ().find(|(_, on)| !on) {
-        return Err(KeyError::value("--to", to, format!("lacks {lacks}, which {from} has")));
-    }
-    let added: Vec<String> = differ().map(|(name, _)| name.to_string()).collect();
-    match added.is_empty() {
+    let differ = before.iter().zip(&after).filter(|(b, a)| b.1 != a.1);
+    let step = |(_, (name, on)): (_, &(&str, bool))| Step { name: name.to_string(), is_added: *on };
+    let (added, mut gone): (Vec<Step>, Vec<Step>) = differ.map(step).partition(|s| s.is_added);
+    gone.reverse();
+    match added.is_empty() && gone.is_empty() {
         true => Err(KeyError::value("--to", to, format!("no patch distinguishes it from {from}"))),
-        false => Ok(added),
+        false => Ok([added, gone].concat()),
     }
 }
 
