@@ -93,6 +93,8 @@ enum Command {
         /// End after this time [default: when the program ends]
         #[arg(long = "for", value_name = "TIME", value_parser = duration)]
         at_most: Option<Duration>,
+        #[command(flatten)]
+        serving: Serving,
     },
     /// Show the groups as a directory like a cgroup's, until the program ends or ^C
     Mount {
@@ -138,18 +140,23 @@ pub(super) fn run(args: &Args) -> Answer {
         Command::Rmdir { group } => ask(&pager, &["rmdir", group])?,
         Command::Reclaim { size, group } => ask(&pager, &["set", group, "memory.reclaim", size])?,
         Command::WhatIf { group, factor, format } => what_if_text(&pager, group, factor, *format)?,
-        Command::Hold { group, pressure, interval, at_most } => {
+        Command::Hold { group, pressure, interval, at_most, serving } => {
             let held = Held { pager: &pager, group, bound: *pressure, interval: *interval };
-            held.run(*at_most)?
+            let pressure = pressure.to_string();
+            let what = [group.as_str(), "--pressure", &pressure];
+            serve(&pager, serving, "hold", &what, || match serving.announce {
+                true => held.serve(),
+                false => held.run(*at_most),
+            })?
         }
         Command::Mount { dir, serving } => {
             let dir = std::path::absolute(dir).map_err(|error| Error::io(dir, error))?;
-            serve(&pager, serving, "mount", &dir.display().to_string(), || {
+            serve(&pager, serving, "mount", &[&dir.display().to_string()], || {
                 mount(&pager, &dir, serving)
             })?
         }
         Command::Metrics { address, serving } => {
-            serve(&pager, serving, "metrics", address, || metrics(&pager, address, serving))?
+            serve(&pager, serving, "metrics", &[address], || metrics(&pager, address, serving))?
         }
     };
     Ok((text, 0))
@@ -222,6 +229,9 @@ fn what_if_text(
 }
 
 /// A group whose pressure is held under a bound.
+/// Time between two tries to reach a pager whose program has yet to start.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+
 struct Held<'a> {
     pager: &'a Running,
     group: &'a str,
@@ -232,9 +242,30 @@ struct Held<'a> {
 
 impl Held<'_> {
     /// Looks, reclaims and says so, until the time is over or the pager has ended.
-    fn run(&self, at_most: Option<Duration>) -> Result<String, Error> {
+    fn run(&self, at_most: Option<Duration>) -> Result<(), Error> {
+        let before = self.look()?;
+        self.go_on(before, at_most, |line| println!("{line}"));
+        Ok(())
+    }
+
+    /// Does so in silence from when the pager answers, as long as the program lives.
+    fn serve(&self) -> Result<(), Error> {
+        lifetime(self.pager)?.on_end(|| std::process::exit(0))?;
+        background::announce();
+        let first = || {
+            self.look().ok().or_else(|| {
+                std::thread::sleep(FIRST_LOOK);
+                None
+            })
+        };
+        if let Some(before) = std::iter::repeat_with(first).flatten().next() {
+            self.go_on(before, None, |_| ());
+        }
+        Ok(())
+    }
+
+    fn go_on(&self, mut before: Sample, at_most: Option<Duration>, say: impl Fn(String)) {
         let begun = Instant::now();
-        let mut before = self.look()?;
         let wait = |left: Duration| std::thread::sleep(self.interval.min(left));
         while let Some(left) = at_most.unwrap_or(Duration::MAX).checked_sub(begun.elapsed()) {
             let looked = Instant::now();
@@ -244,10 +275,9 @@ impl Held<'_> {
             let us = now.some.total.saturating_sub(before.some.total) as f64;
             let stalled = us / looked.elapsed().as_secs_f64() / 1e4;
             let bytes = hold::step(now.current, stalled, self.bound);
-            println!("{}", self.reclaim(now.current, stalled, bytes));
+            say(self.reclaim(now.current, stalled, bytes));
             before = now;
         }
-        Ok(String::new())
     }
 
     fn look(&self) -> Result<Sample, Error> {
@@ -273,7 +303,7 @@ fn serve(
     pager: &Running,
     serving: &Serving,
     command: &str,
-    what: &str,
+    what: &[&str],
     here: impl FnOnce() -> Result<(), Error>,
 ) -> Result<String, Error> {
     if !serving.background {
@@ -284,7 +314,8 @@ fn serve(
         None => ["--socket".to_string(), pager.socket.display().to_string()],
     };
     let head = ["ctl".to_string()].into_iter().chain(which);
-    let tail = [command, what, "--announce"].map(str::to_string);
+    let tail = [&[command], what, &["--announce"]].concat();
+    let tail = tail.into_iter().map(str::to_string);
     background::start(&head.chain(tail).collect::<Vec<_>>())?;
     Ok(String::new())
 }

@@ -64,6 +64,11 @@ pub(super) struct Args {
     /// Serves Prometheus metrics at http://ADDRESS/metrics
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Reclaims what nobody misses, step by step, as long as tasks wait for memory for less than
+    /// this share of the time, percent (`mglru ctl hold`)
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true,
+        default_missing_value = "0.1", value_parser = crate::advise::percent)]
+    auto: Option<f64>,
     /// Writes the pager's trace events to this file: as ftrace does, or a Perfetto trace (a name
     /// that ends in .pftrace or .perfetto-trace). They go through a buffer that takes 260 KiB of
     /// the budget; what it has no room for is lost and counted. The program waits for the file at
@@ -159,23 +164,26 @@ impl Args {
     }
 
     /// Lists the services to start, as commands of `mglru ctl`.
-    fn services(&self) -> Vec<[String; 2]> {
-        let mount = self.mount.as_ref().map(|dir| ["mount".into(), dir.display().to_string()]);
-        let metrics = self.metrics.as_ref().map(|address| ["metrics".into(), address.clone()]);
-        mount.into_iter().chain(metrics).collect()
+    fn services(&self) -> Vec<Vec<String>> {
+        let mount = self.mount.as_ref().map(|dir| vec!["mount".into(), dir.display().to_string()]);
+        let metrics = self.metrics.as_ref().map(|address| vec!["metrics".into(), address.clone()]);
+        let hold = |bound: f64| ["hold", "/", "--pressure", &bound.to_string()].map(str::to_string);
+        let auto = self.auto.map(|bound| hold(bound).to_vec());
+        mount.into_iter().chain(metrics).chain(auto).collect()
     }
 }
 
 /// Starts them: processes outside of the program, which has this process's number.
-fn serve(services: &[[String; 2]]) -> Result<(), Error> {
+fn serve(services: &[Vec<String>]) -> Result<(), Error> {
     let pid = std::process::id().to_string();
-    for [command, what] in services {
-        let args = ["ctl", "--pid", &pid, command, what, "--background"];
-        let failed = |error| Error::Request(format!("`mglru ctl {command}`: {error}"));
+    for service in services {
+        let text = service.join(" ");
+        let failed = |error| Error::Request(format!("`mglru ctl {text}`: {error}"));
         let program = std::env::current_exe().map_err(failed)?;
-        let status = std::process::Command::new(program).args(args).status().map_err(failed)?;
-        if !status.success() {
-            return Err(Error::Request(format!("{command} {what}: not served")));
+        let mut ctl = std::process::Command::new(program);
+        let ctl = ctl.args(["ctl", "--pid", &pid]).args(service).arg("--background");
+        if !ctl.status().map_err(failed)?.success() {
+            return Err(Error::Request(format!("{text}: not served")));
         }
     }
     Ok(())

@@ -227,6 +227,23 @@ fn the_groups_are_a_directory_like_a_cgroups() {
 }
 
 #[test]
+fn memory_is_held_to_a_pressure_while_the_program_runs() {
+    let Some(program) = Program::start(&["--auto=50"]) else { return };
+    let reclaimed = || {
+        let text = program.stdout(&["ctl", "get", "memory.stat"]);
+        let line = text.lines().find_map(|line| line.strip_prefix("pgsteal_proactive "));
+        line.and_then(|n| n.parse::<u64>().ok()).unwrap_or_else(|| panic!("{text}"))
+    };
+    let begun = std::time::Instant::now();
+    while reclaimed() == 0 {
+        // Two looks, six seconds apart, decide.
+        assert!(begun.elapsed().as_secs() < 60, "nothing was reclaimed");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    program.end();
+}
+
+#[test]
 fn metrics_are_scraped() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let Some(program) = Program::start(&["--metrics", &free]) else { return };
