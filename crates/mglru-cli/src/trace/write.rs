@@ -91,16 +91,16 @@ pub(super) fn input(path: &Path) -> &Path {
 
 /// Makes the file to write: `-` is standard output.
 fn output(path: &Path) -> Result<Output<'_>, Error> {
+    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
+    let signals = signals.map_err(|e| Error::Request(format!("signals: {e}")))?;
     let out = Output::new(if path.as_os_str() == "-" { Path::new(STDOUT) } else { path })?;
-    remove_at_signal(out.beside().to_path_buf())?;
+    remove_at_signal(signals, out.beside().to_path_buf());
     Ok(out)
 }
 
 /// Has a signal that ends the process, such as ^C, first remove an unfinished file: it may be
 /// large, and its name begins with a dot.
-fn remove_at_signal(file: PathBuf) -> Result<(), Error> {
-    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
-    let mut signals = signals.map_err(|e| Error::Request(format!("signals: {e}")))?;
+fn remove_at_signal(mut signals: Signals, file: PathBuf) {
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             // It may be in its place already.
@@ -108,7 +108,6 @@ fn remove_at_signal(file: PathBuf) -> Result<(), Error> {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });
-    Ok(())
 }
 
 impl ConvertArgs {

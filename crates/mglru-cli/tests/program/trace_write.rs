@@ -163,8 +163,6 @@ fn a_signal_leaves_no_unfinished_file() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let pid = child.id().to_string();
-    // The file is there a moment before signals are heeded.
-    std::thread::sleep(std::time::Duration::from_millis(100));
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(2));
     assert!(!files().any(|name| is_hidden(&name)), "{:?}", files().collect::<Vec<_>>());
