@@ -228,10 +228,10 @@ fn what_if_text(
     })
 }
 
-/// A group whose pressure is held under a bound.
 /// Time between two tries to reach a pager whose program has yet to start.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 
+/// A group whose pressure is held under a bound.
 struct Held<'a> {
     pager: &'a Running,
     group: &'a str,

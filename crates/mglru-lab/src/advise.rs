@@ -79,9 +79,9 @@ pub fn from_curve(curve: &Curve, bounds: Bounds) -> Advice {
     match knee.doubled {
         0 => advice,
         pages => {
-            let times = match knee.times {
-                times if times < 2.5 => "twice".to_string(),
-                times => format!("{times:.0} times"),
+            let times = match knee.is_steep() {
+                true => format!("{:.0} times", knee.times),
+                false => "twice".to_string(),
             };
             advice.because(format!("With {} there are {times} as many misses.", size(pages * PAGE)))
         }

@@ -318,8 +318,7 @@ mod tests {
         };
         assert_eq!(held(&[]).unwrap().name, "truth 6.12.117");
         let text = held(&["7.2"]).unwrap();
-        assert_eq!(text.name, "truth 7.2.12");
-        assert!(text.text.lines().count() > 100);
+        assert_eq!((text.name.as_str(), text.text.lines().count()), ("truth 7.2.12", 175));
         assert!(text.text.lines().all(|line| line.contains("7.2.12")), "runs of another kernel");
         let message = held(&["7.9"]).unwrap_err().to_string();
         let known = "known: 6.12.117, 7.1.13, 7.2.12, 7.3.4";

@@ -50,7 +50,7 @@ fn a_capture_made_by_hand_is_read_as_one_of_ours() {
     let args = ["capture", "--out", "ours.capture", "--every", "50ms", "--", "sleep", "0.2"];
     assert_eq!(workdir.run(&args).status.code(), Some(0));
     let found = workdir.out(&["compare", "hand", "ours.capture", "--metric", "seconds"], 0);
-    assert!(found.contains("| A hand | B ours ") && found.contains("|         2 | "), "{found}");
+    assert!(found.contains("| A hand | B ours ") && found.contains("|         2 | 0."), "{found}");
     let status = workdir.run(&["capture", "--", "sh", "-c", "exit 7"]).status.code();
     assert_eq!(status, Some(7));
 }

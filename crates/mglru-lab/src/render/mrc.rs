@@ -10,9 +10,6 @@ use mglru_traces::tools::{Curve, Point};
 /// Rows of the table: more would hide the knee.
 const ROWS: usize = 16;
 
-/// From so many times as many misses on the sentence says how many: that is no doubling.
-const STEEP: f64 = 2.5;
-
 /// Writes the sentence, then the table.
 pub fn mrc_table(curve: &Curve) -> String {
     format!("{}\n{}", mrc_sentence(curve), rows(curve))
@@ -68,7 +65,7 @@ pub fn mrc_sentence(curve: &Curve) -> String {
     };
     let doubled = match knee.doubled {
         0 => "no size looked at doubles the misses".to_string(),
-        pages if knee.times < STEEP => format!("{} doubles the misses", bytes(pages)),
+        pages if !knee.is_steep() => format!("{} doubles the misses", bytes(pages)),
         pages => format!("{} has {:.0} times as many misses", bytes(pages), knee.times),
     };
     format!(

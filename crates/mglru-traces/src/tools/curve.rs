@@ -15,6 +15,9 @@ const SIZES: u32 = 48;
 /// Extra misses that nobody would notice, of all requests.
 const FEW: f64 = 0.01;
 
+/// From so many times the misses on, a sentence says how many times: that is no doubling.
+const STEEP: f64 = 2.5;
+
 /// Pages in all samples together, below which their spread says little.
 const LEAST_SAMPLED: u64 = 128;
 
@@ -60,6 +63,13 @@ pub struct Knee {
     pub doubled: u64,
     /// Holds the misses at `doubled` over those at `enough`: above 2 where the curve falls steeply.
     pub times: f64,
+}
+
+impl Knee {
+    /// Says that the curve falls so steeply that "twice" would mislead.
+    pub fn is_steep(&self) -> bool {
+        self.times >= STEEP
+    }
 }
 
 /// Reads a trace once and counts LRU's misses at every size.
@@ -126,9 +136,14 @@ impl Counting {
     }
 }
 
+/// Returns the miss ratio that is little: first uses, and what nobody would notice.
+fn few(unique: u64, requests: u64) -> f64 {
+    unique as f64 / requests as f64 + FEW
+}
+
 /// Finds, between the sizes of a grid, the least that is enough and the greatest that doubles.
 fn knee(unique: u64, requests: u64, least: u64, ratio: impl Fn(u64) -> f64) -> Vec<u64> {
-    let few = unique as f64 / requests as f64 + FEW;
+    let few = few(unique, requests);
     let enough = first(least, unique, |size| ratio(size) <= few);
     let twice = 2.0 * ratio(enough);
     let below = first(least, enough, |size| ratio(size) < twice);
@@ -207,8 +222,8 @@ fn spread(unique: u64) -> Vec<u64> {
 impl Curve {
     /// Finds the sizes that the sentence names; `None` where no size of the curve is enough.
     pub fn knee(&self) -> Option<Knee> {
-        let first = self.unique as f64 / self.requests as f64;
-        let enough = self.lru.iter().find(|point| point.miss_ratio <= first + FEW)?;
+        let few = few(self.unique, self.requests);
+        let enough = self.lru.iter().find(|point| point.miss_ratio <= few)?;
         let twice = |point: &&Point| point.miss_ratio >= 2.0 * enough.miss_ratio;
         let doubled = self.lru.iter().rev().find(twice);
         Some(Knee {

@@ -33,9 +33,9 @@ pub enum TraceError {
     /// Says that a sample of the pages does not tell what is asked of it.
     #[error("{}: {problem}", path.display())]
     Sample {
-        /// The trace.
+        /// Names the trace.
         path: PathBuf,
-        /// What is lacking.
+        /// Says what the sample lacks.
         problem: String,
     },
     /// Says that the file is a device that has no end.
