@@ -30,9 +30,9 @@ in the same way: with it over without it.";
 pub(super) struct Args {
     #[command(flatten)]
     asked: Asked,
-    /// Goes without one mechanism at a time instead: the refault controller, tiers, Bloom filters,
-    /// page-table walks, generations, … Figures are those without it over those of --to
-    /// [default: k7.3]
+    /// Change one mechanism at a time instead: the refault controller, tiers, Bloom filters,
+    /// page-table walks, the number of generations and their clock, the measure of refaults, …
+    /// Figures are those with the change over those of --to [default: k7.3]
     #[arg(long, conflicts_with_all = ["modes", "from"])]
     mechanisms: bool,
     /// Choose how a patch is set against its absence (repeatable) [default: all]
@@ -72,12 +72,13 @@ pub(super) fn run(args: &Args) -> Answer {
 
 fn mechanisms(args: &Args) -> Answer {
     let on = args.to.as_deref().unwrap_or("k7.3");
-    let variants = mechanisms::variants(on);
+    let changes = mechanisms::of(on).map_err(|e| Error::Request(format!("--mechanisms: {e}")))?;
+    let variants = mechanisms::variants(on, changes);
     let base = Some(on.to_string());
     let experiment = Asked { base, variants, ..args.asked.clone() }.experiment()?;
     let dir = args.output.out.clone().unwrap_or_else(|| run::default_dir(&experiment));
     let report = run::made(&experiment, &dir, &args.output)?;
-    let found = Mechanisms::new(&experiment.plan.name, on, &report.records);
+    let found = Mechanisms::new(&experiment.plan.name, on, changes, &report.records);
     answer(args.output.format, &dir, &found, render::mechanisms, render::mechanisms_page)
 }
 

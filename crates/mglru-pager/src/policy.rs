@@ -227,7 +227,7 @@ impl Policy {
         let recency = attached.arena.access() == Access::Normal;
         let pinned = attached.arena.pages().is_pinned(page);
         let folio = self.lru.new_folio(kind, memcg, NODE, ZONE, 0, [id, page]);
-        self.lru.folios_mut()[folio].mapcount = 1;
+        self.lru.folios_mut()[folio].set_mapcount(1);
         if let Slotted::Shadow(shadow) = before {
             self.lru.refault(folio, shadow, recency);
         }

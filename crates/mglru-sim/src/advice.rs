@@ -92,7 +92,7 @@ impl Machine {
     fn own_folios_of(&self, region: RegionId, pages: Range<u32>) -> Vec<FolioId> {
         let mut folios = self.folios_of(region, pages);
         let all = self.lru.folios();
-        folios.retain(|&folio| u64::from(all[folio].mapcount) <= all[folio].pages());
+        folios.retain(|&folio| u64::from(all[folio].mapcount()) <= all[folio].pages());
         folios
     }
 

@@ -264,7 +264,8 @@ impl Machine {
         let (memcg, node) = (self.world.memcg_of(entry.lruvec), self.world.node_of(entry.lruvec));
         let generations = self.lru.generations(memcg, node);
         let own = flags.generation();
-        let own = generations.iter().find(|g| own == Some(mglru::Seq(g.seq).generation()));
+        let lru_type = entry.lru_type().index();
+        let own = generations.iter().find(|g| own.is_some() && own == g.slots[lru_type]);
         match (own, generations.last()) {
             (Some(own), Some(youngest)) => {
                 let oldest = self.lru.oldest(memcg, node, entry.lru_type()).0;

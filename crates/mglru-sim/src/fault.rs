@@ -139,7 +139,7 @@ impl Machine {
     }
 
     fn map_anon(&mut self, fault: Fault, folio: FolioId, pte: Pte) {
-        self.lru.folios_mut()[folio].mapcount = 1;
+        self.lru.folios_mut()[folio].set_mapcount(1);
         self.world.spaces.vma_mut(fault.region).table.point(fault.page, folio.0);
         self.set_pte(fault, pte);
     }

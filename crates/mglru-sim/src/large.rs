@@ -20,7 +20,8 @@ impl Machine {
         for page in pages {
             self.set_pte(Fault { page, ..fault }, Pte::FOLIO.young());
         }
-        self.lru.folios_mut()[folio].mapcount += n;
+        let entry = &mut self.lru.folios_mut()[folio];
+        entry.set_mapcount(entry.mapcount() + n);
         n
     }
 
@@ -62,7 +63,7 @@ impl Machine {
         for half in [folio, upper] {
             let mapcount = self.count_entries(half);
             let entry = &mut self.lru.folios_mut()[half];
-            entry.mapcount = mapcount;
+            entry.set_mapcount(mapcount);
             entry.flags.clear(self.readahead_mark);
             self.clean_if_written(file, half);
         }

@@ -57,7 +57,8 @@ impl Machine {
         match Owner::unpack(self.lru.folios()[folio].owner) {
             Owner::Anon { .. } => self.drop_anon(folio),
             Owner::File { .. } => {
-                self.lru.folios_mut()[folio].mapcount -= 1;
+                let entry = &mut self.lru.folios_mut()[folio];
+                entry.set_mapcount(entry.mapcount() - 1);
                 let vma = self.world.spaces.vma(region);
                 let young = vma.table.get(page).is_young() && vma.recency;
                 if young && marked.replace(folio) != Some(folio) {
@@ -91,7 +92,7 @@ impl Machine {
     /// Frees an anonymous folio, at once or, while a device works on it, when that is done.
     fn drop_anon(&mut self, folio: FolioId) {
         let entry = &mut self.lru.folios_mut()[folio];
-        entry.mapcount = 0;
+        entry.set_mapcount(0);
         if entry.flags.has_any([Bit::LOCKED, Bit::WRITEBACK]) {
             entry.flags.set(Bit::PINNED);
             self.orphans += 1;

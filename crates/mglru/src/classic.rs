@@ -6,5 +6,6 @@ mod custom;
 mod isolate;
 mod lists;
 mod shrink;
+mod walk;
 
 pub(crate) use shrink::{ClassicLoop, ClassicPrepared, ClassicStep};

@@ -18,7 +18,7 @@ pub use self::mechanisms::Mechanisms;
 pub use self::releases::Releases;
 pub use self::variants::{VARIANTS, Variant};
 use crate::contig::Contig;
-use crate::types::{MAX_NR_TIERS, Tier};
+use crate::types::{MAX_NR_TIERS, NR_GENS, Tier};
 
 /// Selects the LRU algorithm that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,10 +81,25 @@ pub enum MemcgWalk {
 /// Says where aging learns of accesses through page tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum YoungSource {
-    /// Walks page tables and looks around young entries.
+    /// Learns as the LRU does in Linux: the multi-gen LRU walks, the classic LRU does not.
+    Own,
+    /// Walks page tables, and asks the reverse map about what it is about to evict.
     Ptw,
-    /// Looks around entries that the reverse map finds young, and walks no page tables.
+    /// Asks the reverse map alone, and walks no page tables.
     Rmap,
+}
+
+/// Says which refaults count: those of pages that more room would have kept (spec §6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Workingset {
+    /// Measures as the LRU does in Linux: the multi-gen LRU by generations, the classic LRU by
+    /// distance.
+    Own,
+    /// Counts a page that comes back before as many others went as the lists hold.
+    Distance,
+    /// Counts a page that comes back while its generation is in the window; the classic LRU, which
+    /// has none, counts one that went in this turn of its inactive list or the last.
+    Generations,
 }
 
 switches! {
@@ -175,6 +190,10 @@ pub struct Config {
     pub mechanisms: Mechanisms,
     /// Counts the tiers that distinguish folios, 1 to 4.
     pub tiers: u8,
+    /// Counts the generations that a type has at most, 2 to 64; half of them cannot be evicted.
+    pub generations: u8,
+    /// Selects which refaults count.
+    pub workingset: Workingset,
     /// Sets the minimum scan of tiny lruvecs.
     pub floor: Floor,
     /// Selects how root reclaim chooses memcgs.
@@ -222,11 +241,13 @@ impl Default for Config {
             releases: Releases::NONE,
             mechanisms: Mechanisms::ALL,
             tiers: MAX_NR_TIERS as u8,
+            generations: NR_GENS,
+            workingset: Workingset::Own,
             floor: Floor::V7,
             memcg_walk: MemcgWalk::MemcgLru,
             partial_walks: true,
             reclaim_in_quarters: true,
-            young_source: YoungSource::Ptw,
+            young_source: YoungSource::Own,
             nonleaf_young: true,
             proportional_protection: true,
             node_dirty_flag: false,
@@ -282,6 +303,26 @@ impl Config {
     #[inline]
     pub(crate) fn cap_tier(&self, tier: Tier) -> Tier {
         tier.min(Tier(self.tiers.max(1) - 1))
+    }
+
+    /// Are page tables walked to find what was accessed?
+    #[inline]
+    pub(crate) fn walks_tables(&self) -> bool {
+        match self.young_source {
+            YoungSource::Own => self.is_mglru(),
+            YoungSource::Ptw => true,
+            YoungSource::Rmap => false,
+        }
+    }
+
+    /// Do refaults count by their distance, rather than by generations?
+    #[inline]
+    pub(crate) fn refaults_by_distance(&self) -> bool {
+        match self.workingset {
+            Workingset::Own => !self.is_mglru(),
+            Workingset::Distance => true,
+            Workingset::Generations => false,
+        }
     }
 
     /// Does the first touch through an executable mapping prove reuse?

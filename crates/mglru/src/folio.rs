@@ -11,7 +11,7 @@ mod flags;
 
 use alloc::vec::Vec;
 
-pub use flags::{Bit, Flags, REFS_MAX, REFS_WIDTH};
+pub use flags::{Bit, Flags, MAPCOUNT_MAX, REFS_MAX, REFS_WIDTH};
 
 use crate::types::{FolioId, LruType, LruvecId, Zone, order_pages};
 
@@ -38,8 +38,6 @@ pub struct Folio {
     pub lruvec: LruvecId,
     /// Holds the host's key of the folio's content, opaque to the policy.
     pub owner: [u32; 2],
-    /// Counts page-table entries that map the folio.
-    pub mapcount: u32,
     /// Holds a word of the host, opaque to the policy.
     pub host: u32,
 }
@@ -60,7 +58,19 @@ impl Folio {
     /// Tells whether any page table maps the folio.
     #[inline]
     pub fn is_mapped(&self) -> bool {
-        self.mapcount != 0
+        self.mapcount() != 0
+    }
+
+    /// Counts the page-table entries that map the folio.
+    #[inline]
+    pub fn mapcount(&self) -> u32 {
+        self.flags.mapcount()
+    }
+
+    /// Sets the number of page-table entries that map the folio, [`MAPCOUNT_MAX`] at most.
+    #[inline]
+    pub fn set_mapcount(&mut self, n: u32) {
+        self.flags.set_mapcount(n);
     }
 }
 
@@ -119,7 +129,7 @@ impl Folios {
         flags.put(Bit::SWAPBACKED, kind != FolioKind::File);
         flags.put(Bit::ANON, kind == FolioKind::Anon);
         self.live += 1;
-        self.take_slot(Folio { flags, lruvec, owner, mapcount: 0, host: 0 })
+        self.take_slot(Folio { flags, lruvec, owner, host: 0 })
     }
 
     /// A new folio like `folio`, held by `owner`: linked beside `id`, on the side away from
@@ -171,7 +181,6 @@ impl Folios {
             flags: Flags::default(),
             lruvec: LruvecId(u32::MAX),
             owner: [0; 2],
-            mapcount: 0,
             host: 0,
         });
         self.links[sentinel.index()] = Links { prev: sentinel, next: sentinel };

@@ -14,7 +14,7 @@ pub use event::{Isolated, ListName, ShrunkActive, ShrunkInactive, TraceEvent};
 pub use list_event::{ListChange, ListEvent, ListId};
 pub use zone::{OrderView, ZoneView};
 
-use crate::folio::Folios;
+use crate::folio::{Folio, Folios};
 use crate::shadow::Shadow;
 use crate::types::{FolioId, Gen, LruType, LruvecId, MemcgId, MmId, Nanos, NodeId, Zone};
 
@@ -126,14 +126,21 @@ pub struct Window {
     pub entries: u32,
     /// Anonymous neighbours are left alone, their accessed bits kept.
     pub file_only: bool,
-    /// Names the generation to which young neighbours go: a host to which clearing accessed bits is
-    /// expensive may leave alone those that are there already.
-    pub youngest: Option<Gen>,
+    /// Names the generations, of anonymous memory and files, to which young neighbours go: a host
+    /// to which clearing accessed bits is expensive may leave alone those that are there already.
+    pub youngest: Option<[Gen; 2]>,
 }
 
 impl Window {
     /// Looks at no neighbours.
     pub const ONE: Self = Self { entries: 1, file_only: false, youngest: None };
+
+    /// Says whether the folio is in the generation to which it would go.
+    #[must_use]
+    pub fn is_there(self, folio: &Folio) -> bool {
+        let youngest = self.youngest.map(|youngest| youngest[folio.lru_type().index()]);
+        folio.flags.generation() == youngest
+    }
 
     /// Says whether a young entry that maps a folio of `lru_type` is to be harvested.
     #[must_use]

@@ -4,6 +4,7 @@
 pub(crate) mod address_spaces;
 pub(crate) mod bloom;
 pub(crate) mod controller;
+pub(crate) mod generations;
 mod isolated;
 pub(crate) mod lruvec;
 pub(crate) mod memcg;
@@ -19,6 +20,7 @@ use crate::folio::{Flags, Folios};
 use crate::host::ListEvent;
 use crate::shadow::Place;
 use crate::state::address_spaces::Mms;
+use crate::state::generations::Span;
 use crate::state::lruvec::{ClassicList, Lruvec};
 use crate::state::memcg::MemcgTree;
 use crate::state::node::Node;
@@ -94,7 +96,9 @@ impl Lru {
 
     pub(crate) fn add_lruvecs(&mut self, memcg: MemcgId, now: Nanos) {
         for node in 0..self.config.nr_nodes {
-            self.lruvecs.push(Lruvec::new(&mut self.folios, memcg, NodeId(node), now));
+            let place = (memcg, NodeId(node));
+            let span = Span::of(&self.config);
+            self.lruvecs.push(Lruvec::new(&mut self.folios, place, span, now));
             self.nodes[usize::from(node)].memcg_lru.add(memcg);
         }
     }

@@ -4,10 +4,11 @@
 /// Counts virtual (or real) time in nanoseconds.
 pub type Nanos = u64;
 
-/// Counts the generations that a type keeps at least; two are the second-chance pair (spec §2.4).
-pub const MIN_NR_GENS: u64 = 2;
-/// Counts the generations that a type keeps at most.
-pub const MAX_NR_GENS: usize = 4;
+/// Counts the generations that a type has at most in Linux; half of them cannot be evicted, the
+/// second-chance pair (spec §2.4).
+pub const NR_GENS: u8 = 4;
+/// Bounds the generations that a type may be configured to have.
+pub const GENERATIONS: core::ops::RangeInclusive<u8> = 2..=64;
 /// Counts the subdivisions of a generation by accesses through file descriptors.
 pub const MAX_NR_TIERS: usize = 4;
 /// Counts the zones of a node; an allocation names its highest usable zone.
@@ -69,7 +70,7 @@ index_type!(
     MmId(u32)
 );
 index_type!(
-    /// Names the slot of a generation: `seq % MAX_NR_GENS`.
+    /// Names the slot of a generation: its number modulo the most that a type has.
     Gen(u8)
 );
 index_type!(
@@ -87,12 +88,6 @@ impl MemcgId {
 pub struct Seq(pub u64);
 
 impl Seq {
-    /// Returns the slot this generation occupies.
-    #[inline]
-    pub fn generation(self) -> Gen {
-        Gen((self.0 % MAX_NR_GENS as u64) as u8)
-    }
-
     /// Returns the generation `n` after this one.
     #[inline]
     pub fn plus(self, n: u64) -> Self {
@@ -149,12 +144,6 @@ pub fn order_pages(order: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn generation_slots_repeat_every_four() {
-        let slots: [u8; 6] = core::array::from_fn(|i| Seq(i as u64 + 3).generation().0);
-        assert_eq!(slots, [3, 0, 1, 2, 3, 0]);
-    }
 
     #[test]
     fn types_are_their_own_opposites() {

@@ -109,6 +109,18 @@ fn with_moves_in_bulk_they_agree() {
 }
 
 #[test]
+fn with_any_number_of_generations_they_agree() {
+    for (i, name) in ["after", "before", "k6.12"].into_iter().enumerate() {
+        for (k, n) in ["2", "3", "5", "8", "64"].into_iter().enumerate() {
+            let mut config = variant(name);
+            config.set("generations", n).expect("a known key");
+            let first = 1200 + 50 * i as u64 + 10 * k as u64;
+            agree(&config, first..first + 4, 400);
+        }
+    }
+}
+
+#[test]
 fn without_page_table_walks_they_agree() {
     for (i, name) in ["after", "before", "k6.12"].into_iter().enumerate() {
         let mut config = variant(name);

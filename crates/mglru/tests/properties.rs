@@ -18,6 +18,19 @@ use toy::{NODE, NORMAL, World};
 const VARIANTS: [&str; 10] =
     ["after", "before", "k6.12", "classic", "v2", "v4", "v5", "k7.1", "k7.2", "k7.3"];
 
+/// Mechanisms that no version has otherwise.
+const CHANGES: [(&str, &str); 9] = [
+    ("generations", "2"),
+    ("generations", "3"),
+    ("generations", "7"),
+    ("generations", "64"),
+    ("one_clock", "false"),
+    ("workingset", "distance"),
+    ("workingset", "generations"),
+    ("young_source", "ptw"),
+    ("young_source", "rmap"),
+];
+
 fn trace(config: &Config, seed: u64, steps: usize) -> Trace {
     let mut churn = Churn::new(config.clone(), seed);
     (0..steps).for_each(|_| churn.step());
@@ -61,6 +74,23 @@ proptest! {
     #[test]
     fn no_folio_is_lost_and_none_is_freed_twice(seed: u64, name in 0..VARIANTS.len()) {
         let mut churn = Churn::new(variant(VARIANTS[name]), seed);
+        for _ in 0..150 {
+            churn.step();
+            churn.check_conservation();
+        }
+    }
+
+    #[test]
+    fn none_is_lost_whatever_mechanism_is_changed(
+        seed: u64,
+        name in 0..VARIANTS.len(),
+        (first, second) in (0..CHANGES.len(), 0..CHANGES.len()),
+    ) {
+        let mut config = variant(VARIANTS[name]);
+        for (key, value) in [CHANGES[first], CHANGES[second]] {
+            config.set(key, value).expect("a known key");
+        }
+        let mut churn = Churn::new(config, seed);
         for _ in 0..150 {
             churn.step();
             churn.check_conservation();

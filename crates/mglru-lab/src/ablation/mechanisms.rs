@@ -1,39 +1,77 @@
-//! Says how much each mechanism of the LRU is worth: runs of a variant without it beside runs of
-//! the variant itself.
+//! Says how much each mechanism of the LRU is worth: runs of a variant with one of them changed
+//! beside runs of the variant itself.
 
 use serde::Serialize;
 
 use super::effect::{self, Effect};
 use crate::compare::Table;
+use crate::policy;
 use crate::record::Record;
+use crate::variant::Variant;
+use mglru::config::Algorithm;
 
-/// Describes a mechanism, and the setting that goes without it.
+/// Describes one change of a mechanism, and the setting that makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism {
-    /// Names the mechanism in tables.
+    /// Names the change in tables, such as `1 tier`.
     pub name: &'static str,
-    /// Holds the setting of a variant that goes without it, such as `tiers=1`.
+    /// Holds the setting that changes a variant, such as `tiers=1`.
     pub off: &'static str,
-    /// Says in one line what takes its place.
+    /// Says in one line what takes the mechanism's place.
     pub instead: &'static str,
 }
 
-const fn without(name: &'static str, off: &'static str, instead: &'static str) -> Mechanism {
+const fn change(name: &'static str, off: &'static str, instead: &'static str) -> Mechanism {
     Mechanism { name, off, instead }
 }
 
-/// Lists all mechanisms, from the smallest to the whole.
-pub const MECHANISMS: &[Mechanism] = &[
-    without("refault controller", "refault_controller=false", "no refault is learned from"),
-    without("tiers", "tiers=1", "all folios of a generation are alike"),
-    without("protection of programs", "exec_protection=false", "programs are as other files"),
-    without("Bloom filters", "bloom_filters=false", "a walk visits sparse tables too"),
-    without("accessed bits of tables", "nonleaf_young=false", "a walk visits unused tables too"),
-    without("page-table walks", "young_source=rmap", "accesses are found by the reverse map alone"),
-    without("memcg LRU", "memcg_walk=iter", "root reclaim visits every group in turn"),
-    without("generations", "lru=classic", "active and inactive lists"),
-    without("recency", "lru=fifo", "first in, first out"),
+/// Lists the changes of the multi-gen LRU, from the smallest to the whole.
+const OF_GENERATIONS: &[Mechanism] = &[
+    change("no refault controller", "refault_controller=false", "no refault is learned from"),
+    change("3 tiers", "tiers=3", "the highest two tiers are one"),
+    change("2 tiers", "tiers=2", "the highest three tiers are one"),
+    change("1 tier", "tiers=1", "all folios of a generation are alike"),
+    change("no protection of programs", "exec_protection=false", "programs are as other files"),
+    change("no Bloom filters", "bloom_filters=false", "a walk visits sparse tables too"),
+    change("no accessed bits of tables", "nonleaf_young=false", "a walk visits unused tables too"),
+    change("no page-table walks", "young_source=rmap", "the reverse map alone finds accesses"),
+    change("no memcg LRU", "memcg_walk=iter", "root reclaim visits every group in turn"),
+    change("2 generations", "generations=2", "one is kept, one is evicted from"),
+    change("3 generations", "generations=3", "one is kept"),
+    change("8 generations", "generations=8", "four are kept"),
+    change("64 generations", "generations=64", "thirty-two are kept"),
+    change("two clocks", "one_clock=false", "anon and file are aged each by itself"),
+    change("refaults by distance", "workingset=distance", "the classic LRU's measure of refaults"),
+    change("active and inactive lists", "lru=classic", "the classic LRU"),
+    change("first in, first out", "lru=fifo", "accesses count for nothing"),
 ];
+
+/// Lists the changes of the classic LRU.
+const OF_LISTS: &[Mechanism] = &[
+    change("no protection of programs", "exec_protection=false", "programs are as other files"),
+    change("page-table walks", "young_source=ptw", "each turn of the lists begins with a walk"),
+    change(
+        "refaults by turns",
+        "workingset=generations",
+        "the multi-gen LRU's measure of refaults",
+    ),
+    change("generations", "lru=mglru", "the multi-gen LRU"),
+    change("first in, first out", "lru=fifo", "accesses count for nothing"),
+];
+
+/// Lists the changes that the LRU of a variant can undergo.
+///
+/// # Errors
+/// No such variant, or a control without mechanisms.
+pub fn of(on: &str) -> Result<&'static [Mechanism], String> {
+    let variant = Variant::parse(on).map_err(|e| e.to_string())?;
+    let config = policy::config(&toml::Table::new(), &variant).map_err(|e| e.to_string())?;
+    match config.lru {
+        Algorithm::Mglru => Ok(OF_GENERATIONS),
+        Algorithm::Classic => Ok(OF_LISTS),
+        _ => Err(format!("`{on}` is a control: it has no mechanisms to change")),
+    }
+}
 
 /// A figure that is compared.
 struct Figure {
@@ -56,16 +94,16 @@ fn sum(record: &Record, names: [&str; 2]) -> Option<f64> {
 /// Holds the worth of one mechanism at one sweep point.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worth {
-    /// Names the mechanism.
+    /// Names the change.
     pub mechanism: &'static str,
-    /// Holds the setting that goes without it.
+    /// Holds the setting that makes it.
     pub off: &'static str,
-    /// Says what takes its place.
+    /// Says what takes the mechanism's place.
     pub instead: &'static str,
     /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Holds figures of runs without it against runs with it, by name; absent where none has the
+    /// Holds figures of runs with the change against runs without it, by name; absent where none has the
     /// figure.
     pub figures: Vec<(&'static str, Option<Effect>)>,
 }
@@ -77,13 +115,13 @@ pub struct Mechanisms {
     pub plan: String,
     /// Names the variant that has the mechanisms.
     pub on: String,
-    /// Holds one row per mechanism and sweep point.
+    /// Holds one row per change and sweep point.
     pub rows: Vec<Worth>,
 }
 
-/// Names the variants to run: `on`, and `on` without each mechanism.
-pub fn variants(on: &str) -> Vec<String> {
-    let off = MECHANISMS.iter().map(|mechanism| name(on, mechanism));
+/// Names the variants to run: `on`, and `on` with each of the changes.
+pub fn variants(on: &str, changes: &[Mechanism]) -> Vec<String> {
+    let off = changes.iter().map(|mechanism| name(on, mechanism));
     std::iter::once(on.to_string()).chain(off).collect()
 }
 
@@ -93,11 +131,11 @@ fn name(on: &str, mechanism: &Mechanism) -> String {
 
 impl Mechanisms {
     /// Compares the records of [`variants`].
-    pub fn new(plan: &str, on: &str, records: &[Record]) -> Self {
+    pub fn new(plan: &str, on: &str, changes: &[Mechanism], records: &[Record]) -> Self {
         let table = Table::new(records);
         let points = table.points();
         let row = |point: &String, mechanism: &Mechanism| worth(&table, on, mechanism, point);
-        let rows = points.iter().flat_map(|p| MECHANISMS.iter().map(move |m| row(p, m)));
+        let rows = points.iter().flat_map(|p| changes.iter().map(move |m| row(p, m)));
         Self { plan: plan.to_string(), on: on.to_string(), rows: rows.collect() }
     }
 }
@@ -127,9 +165,7 @@ fn worth(table: &Table, on: &str, mechanism: &Mechanism, point: &str) -> Worth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy;
     use crate::record::example;
-    use crate::variant::Variant;
 
     #[test]
     fn every_mechanism_is_a_setting_that_changes_a_variant() {
@@ -137,9 +173,18 @@ mod tests {
             let variant = Variant::parse(name).unwrap();
             policy::config(&toml::Table::new(), &variant).unwrap()
         };
-        for name in variants("k7.3").iter().skip(1) {
-            assert_ne!(config(name), config("k7.3"), "{name}");
+        for on in ["k7.3", "classic", "k6.12"] {
+            for name in variants(on, of(on).unwrap()).iter().skip(1) {
+                assert_ne!(config(name), config(on), "{name}");
+            }
         }
+    }
+
+    #[test]
+    fn a_control_has_no_mechanisms() {
+        assert_eq!(of("fifo").unwrap_err(), "`fifo` is a control: it has no mechanisms to change");
+        assert!(of("k7.9").unwrap_err().contains("unknown variant"));
+        assert_ne!(of("k7.3+lru=classic").unwrap(), of("k7.3").unwrap());
     }
 
     #[test]
@@ -152,7 +197,7 @@ mod tests {
         };
         let mut records: Vec<Record> = (1..=3).map(|seed| record("k7.3", seed, 0)).collect();
         records.extend((1..=3).map(|seed| record("k7.3+tiers=1", seed, 10)));
-        let found = Mechanisms::new("t", "k7.3", &records);
+        let found = Mechanisms::new("t", "k7.3", OF_GENERATIONS, &records);
         let tiers = found.rows.iter().find(|row| row.off == "tiers=1").unwrap();
         let scanned = tiers.figures.iter().find(|(name, _)| *name == "pages scanned").unwrap();
         assert_eq!(scanned.1.as_ref().and_then(|effect| effect.ratio), Some(2.0));

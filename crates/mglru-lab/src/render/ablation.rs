@@ -22,12 +22,13 @@ pub fn ablation(found: &Ablation) -> String {
 /// Writes a row for each mechanism, a column for each figure.
 pub fn mechanisms(found: &Mechanisms) -> String {
     let Mechanisms { plan, on, rows } = found;
-    let mut out =
-        format!("{plan}: figures without a mechanism over those of {on}, with 95 % intervals\n");
+    let mut out = format!(
+        "{plan}: figures with one mechanism changed over those of {on}, with 95 % intervals\n"
+    );
     let sweep = rows.iter().any(|row| !row.point.is_empty());
     let figures = rows.first().map(|row| row.figures.as_slice()).unwrap_or_default();
     let names: Vec<&str> = figures.iter().map(|(name, _)| *name).chain(["instead"]).collect();
-    let mut table = new(head(sweep, "without", &names));
+    let mut table = new(head(sweep, "changed to", &names));
     for row in rows {
         let point = sweep.then(|| row.point.clone());
         let cells = row

@@ -51,13 +51,13 @@ pub fn mechanisms_page(found: &Mechanisms) -> String {
     let Mechanisms { plan, on, rows } = found;
     let drawn = rows.iter().flat_map(|row| {
         row.figures.iter().filter_map(move |(name, effect)| {
-            let label = label(&format!("without {}", row.mechanism), "", &row.point);
+            let label = label(row.mechanism, "", &row.point);
             drawn(&label, name, "", effect.as_ref()?)
         })
     });
-    let sentence = format!("What {on} does without one of its mechanisms at a time.");
-    let how = "Each mark is a figure without the mechanism over the figure with it, with its 95 % \
-               interval; shapes are figures. Right of the line: more without it.";
+    let sentence = format!("What {on} does with one of its mechanisms changed at a time.");
+    let how = "Each mark is a figure with the change over the figure without it, with its 95 % \
+               interval; shapes are figures. Right of the line: more with the change.";
     let title = format!("{plan}: what each mechanism is worth");
     page(&title, &sentence, how, drawn, &mechanisms(found))
 }

@@ -244,7 +244,7 @@ impl World {
         let after = match victim.outcome {
             Outcome::Ready { .. } => {
                 arena.account().uncharge(PAGE_COST);
-                folio.mapcount = 0;
+                folio.set_mapcount(0);
                 Presence::Absent
             }
             Outcome::WriteQueued if arena.is_heap() => Presence::Staged,

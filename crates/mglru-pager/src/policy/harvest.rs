@@ -69,7 +69,7 @@ impl World {
         let used = self.take_used(attached, category, run.clone(), |near| {
             let there = || {
                 let folio = attached.entries.folio(near);
-                folio.is_some_and(|folio| folios[folio].flags.generation() == window.youngest)
+                folio.is_some_and(|folio| window.is_there(&folios[folio]))
             };
             near == page || !there() && push_young(attached, near, lruvec, folios, neighbours)
         });

@@ -47,7 +47,7 @@ impl World {
     /// nothing is lost with it. Returns whether any entry in a mapping with recency was young.
     pub(crate) fn unmap_file_folio(&mut self, folios: &mut Folios, folio: FolioId) -> bool {
         let owner = Owner::unpack(folios[folio].owner);
-        let mut left = folios[folio].mapcount;
+        let mut left = folios[folio].mapcount();
         let mut young = false;
         if left > 0 {
             self.spend(self.costs.unmap_ns);
@@ -68,7 +68,7 @@ impl World {
                 }
             }
         }
-        folios[folio].mapcount = left;
+        folios[folio].set_mapcount(left);
         young
     }
 
@@ -87,7 +87,7 @@ impl World {
         let pte = table.get(page);
         table.point(page, slot);
         table.set(page, Pte::SWAP);
-        folios[folio].mapcount = 0;
+        folios[folio].set_mapcount(0);
         if pte.is_dirty() {
             folios[folio].flags.set(Bit::DIRTY);
         }

@@ -43,7 +43,7 @@ impl World {
         out: &mut RmapHarvest,
     ) {
         let owner = Owner::unpack(folios[folio].owner);
-        let mut left = folios[folio].mapcount;
+        let mut left = folios[folio].mapcount();
         let n = folios[folio].pages() as u32;
         for nth in 0..self.spaces.nr_mappings(owner) {
             if left == 0 {

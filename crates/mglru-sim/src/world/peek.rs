@@ -41,7 +41,7 @@ impl World {
             }
             Op::Read { file, off, .. } => {
                 let folio = self.files[file as usize].cache.folio(off / PAGE_SIZE);
-                folio.map_or(0, |folio| u64::from(folios[folio].mapcount))
+                folio.map_or(0, |folio| u64::from(folios[folio].mapcount()))
             }
             _ => 0,
         }

@@ -132,7 +132,7 @@ fn a_fault_maps_a_folio_whole() {
     let (machine, outcome) = script.end(&machine, "k7.2");
     assert_eq!(outcome.counter("pgfault"), Some(1), "32 pages by one fault");
     let folio = machine.world.files[0].cache.folio(230).unwrap();
-    assert_eq!(machine.lru.folios()[folio].mapcount, 32);
+    assert_eq!(machine.lru.folios()[folio].mapcount(), 32);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn unmapping_a_folio_marks_it_once() {
     let folio = machine.world.files[0].cache.folio(0).unwrap();
     let entry = &machine.lru.folios()[folio];
     assert_eq!(
-        (entry.mapcount, entry.flags.has(Bit::REFERENCED), entry.flags.refs()),
+        (entry.mapcount(), entry.flags.has(Bit::REFERENCED), entry.flags.refs()),
         (0, true, 0)
     );
 }

@@ -148,10 +148,12 @@ pub enum TraceError {
         known: String,
     },
     /// Says that the trace holds no request at all.
-    #[error("{}: the trace holds no requests", path.display())]
+    #[error("{}: the trace holds no requests{hint}", path.display())]
     Empty {
         /// The trace.
         path: PathBuf,
+        /// Says what it holds instead, behind `: `; empty where nothing can be said.
+        hint: String,
     },
     /// Says that the trace exceeds what 32-bit page or request numbers can hold.
     #[error("{}: too large: more than {limit} {what}", path.display())]
@@ -197,7 +199,7 @@ impl TraceError {
     }
 
     pub(super) fn empty(path: &Path) -> Self {
-        TraceError::Empty { path: path.to_path_buf() }
+        TraceError::Empty { path: path.to_path_buf(), hint: String::new() }
     }
 
     pub(super) fn too_large(path: &Path, what: &'static str, limit: u64) -> Self {

@@ -36,6 +36,11 @@ pub(super) trait Parser: Send {
     /// Reads a line that is neither blank nor a comment; else says what was expected.
     fn line(&mut self, line: &[u8], found: &mut Found) -> Result<(), String>;
 
+    /// Says what a recording without requests holds instead.
+    fn passed_over(&self) -> Option<String> {
+        None
+    }
+
     /// Takes the names of spaces that appeared since the last call.
     fn names(&mut self) -> Vec<(u32, String)> {
         Vec::new()
@@ -100,10 +105,12 @@ impl Importer {
         while self.found.is_empty() {
             if !self.read_lines()? {
                 events.clear();
-                return match self.events {
-                    0 => Err(TraceError::empty(self.input.path())),
-                    _ => Ok(false),
-                };
+                if self.events > 0 {
+                    return Ok(false);
+                }
+                let (path, hint) = (self.input.path().to_path_buf(), self.parser.passed_over());
+                let hint = hint.map_or(String::new(), |hint| format!(": {hint}"));
+                return Err(TraceError::Empty { path, hint });
             }
         }
         self.events += self.found.len() as u64;

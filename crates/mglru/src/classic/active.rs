@@ -70,7 +70,8 @@ impl Lru {
         rmap.clear();
         host.harvest_rmap(id, Window::ONE, &self.folios, rmap);
         let program = rmap.exec && lru_type == LruType::File;
-        program && rmap.referenced > 0 && self.config.mechanisms.exec_protection
+        let used = self.take_walked(id) || rmap.referenced > 0;
+        program && used && self.config.mechanisms.exec_protection
     }
 
     /// kswapd's own aging: every memcg whose inactive anon is low loses 32 active pages to it.

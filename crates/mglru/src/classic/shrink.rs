@@ -10,6 +10,7 @@ use crate::batch::protection::Protection;
 use crate::config::Algorithm;
 use crate::contig::Mode;
 use crate::host::{Host, TraceEvent};
+use crate::mglru::aging::Aging;
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
 use crate::stats::{Counter, by_type, pgscan};
@@ -38,6 +39,8 @@ pub(crate) struct ClassicLoop {
     adjusted: bool,
     reclaimed_before: u64,
     can_swap: bool,
+    /// A walk of page tables that comes before the lists.
+    walk: Option<Aging>,
 }
 
 /// Says how one step of the loop ended.
@@ -132,6 +135,7 @@ impl Lru {
                 && ctl.priority == DEF_PRIORITY,
             reclaimed_before: ctl.reclaimed,
             can_swap,
+            walk: self.start_classic_walk(id, can_swap),
         }
     }
 
@@ -159,6 +163,9 @@ impl Lru {
         work: &mut ClassicLoop,
         host: &mut impl Host,
     ) -> ClassicStep {
+        if let Some(held) = self.step_classic_walk(&mut work.walk, host) {
+            return ClassicStep::Shrunk { held, judged: 0, waiting: Vec::new(), throttle: false };
+        }
         let [inactive_anon, _, inactive_file, active_file] = work.left;
         if work.next == 0 {
             if inactive_anon == 0 && active_file == 0 && inactive_file == 0 {
@@ -277,6 +284,7 @@ impl Lru {
         let by = by_type(lru_type, Counter::PgscanAnon, Counter::PgscanFile);
         self.count(id, pgscan(ctl.who), n);
         self.count(id, by, n);
+        self.turn_list(id, list, n);
         trace_isolated(ctl, list, [pages, n, skipped], host);
         let judged = taken.len() as u32;
         let ignore_references = self.config.ignores_accesses();
@@ -293,6 +301,19 @@ impl Lru {
         self.scratch.isolated = taken;
         let throttle = self.account_inactive(ctl, id, lru_type, n, &done, host);
         ClassicStep::Shrunk { held: judged, judged, waiting, throttle }
+    }
+
+    /// Counts the turns of an inactive list: one is over once as many pages were scanned as it had.
+    fn turn_list(&mut self, id: LruvecId, list: ClassicList, scanned: u64) {
+        let lruvec = &mut self.lruvecs[id.index()];
+        let (t, size) = (list.lru_type().index(), lruvec.classic_size(list));
+        lruvec.mg.scanned_since[0] += scanned;
+        let left = &mut lruvec.classic.turn_left[t];
+        *left = left.saturating_sub(scanned);
+        if *left == 0 {
+            *left = size;
+            lruvec.classic.turn[t] += 1;
+        }
     }
 
     fn account_inactive(

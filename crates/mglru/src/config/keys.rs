@@ -61,7 +61,9 @@ impl Config {
         ("memcg_walk", "memcg_lru | iter"),
         ("partial_walks", "true | false"),
         ("reclaim_in_quarters", "true | false"),
-        ("young_source", "ptw | rmap"),
+        ("generations", "4 | 2 to 64"),
+        ("workingset", "own | distance | generations"),
+        ("young_source", "own | ptw | rmap"),
         ("nonleaf_young", "true | false"),
         ("proportional_protection", "true | false"),
         ("node_dirty_flag", "true | false"),
@@ -147,6 +149,13 @@ impl Config {
                     "1" => 1, "2" => 2, "3" => 3, "4" => 4,
                 });
             }
+            "generations" => self.generations = generations(key, value)?,
+            "workingset" => {
+                self.workingset = choices!(value, key, "own, distance or generations", {
+                    "own" => Workingset::Own, "distance" => Workingset::Distance,
+                    "generations" => Workingset::Generations,
+                });
+            }
             "floor" => {
                 self.floor = choices!(value, key, "none, v2, v4, v5 or v7", {
                     "none" => Floor::None, "v2" => Floor::V2, "v4" => Floor::V4,
@@ -159,8 +168,8 @@ impl Config {
                 });
             }
             "young_source" => {
-                self.young_source = choices!(value, key, "ptw or rmap", {
-                    "ptw" => YoungSource::Ptw, "rmap" => YoungSource::Rmap,
+                self.young_source = choices!(value, key, "own, ptw or rmap", {
+                    "own" => YoungSource::Own, "ptw" => YoungSource::Ptw, "rmap" => YoungSource::Rmap,
                 });
             }
             _ => return Err(ConfigError::UnknownKey(key.to_string())),
@@ -179,6 +188,11 @@ fn truth(key: &str, value: &str) -> Result<bool, ConfigError> {
         "false" | "off" | "0" => Ok(false),
         _ => Err(bad(key, value, "true or false")),
     }
+}
+
+fn generations(key: &str, value: &str) -> Result<u8, ConfigError> {
+    let parsed = value.parse().ok().filter(|n| crate::types::GENERATIONS.contains(n));
+    parsed.ok_or_else(|| bad(key, value, "2 to 64"))
 }
 
 fn milliseconds(key: &str, value: &str) -> Result<u64, ConfigError> {

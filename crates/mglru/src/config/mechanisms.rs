@@ -12,5 +12,8 @@ switches! {
         bloom_filters = "page-table walks visit only tables that had many young entries",
         /// Pages mapped as programs stay longer; without it they are like other files.
         exec_protection = "file pages that programs run from are kept longer",
+        /// One clock opens the generations of both types; without it each type is aged by itself,
+        /// and neither waits for the other.
+        one_clock = "anonymous memory and files are aged together, by one clock",
     }
 }

@@ -20,9 +20,10 @@ impl Lru {
         self.memcgs[memcg].mms.remove(at);
         for node in 0..self.config.nr_nodes {
             let lruvec = self.lruvec_id(memcg, NodeId(node));
-            let walk = &mut self.lruvecs[lruvec.index()].mg.walk;
-            walk.cursor = walk.cursor.map(|c| if c > at { c - 1 } else { c });
-            walk.tail = if walk.tail > at { walk.tail - 1 } else { walk.tail };
+            for walk in &mut self.lruvecs[lruvec.index()].mg.walks {
+                walk.cursor = walk.cursor.map(|c| if c > at { c - 1 } else { c });
+                walk.tail = if walk.tail > at { walk.tail - 1 } else { walk.tail };
+            }
         }
     }
 

@@ -2,16 +2,18 @@
 //!
 //! MGLRU stores the generation it was evicted from and its access count; a refault within the live
 //! window of generations feeds the controller. The classic LRU stores the non-resident age and
-//! compares the refault distance with the room there would have been.
+//! compares the refault distance with the room there would have been. Either measure can be given
+//! to either LRU (`workingset`): the multi-gen LRU then stores its lruvec's non-resident age, the
+//! classic LRU the turn of the inactive list that took the page.
 
 use crate::config::RefsModel;
 use crate::folio::{Bit, Flags, REFS_MAX, REFS_WIDTH};
 use crate::shadow::{Place, Shadow, TOKEN_MASK, Unpacked};
 use crate::state::Lru;
-use crate::state::lruvec::ClassicList;
+use crate::state::lruvec::{ClassicList, Lruvec};
 use crate::stats::{Counter, by_type};
 use crate::tiers;
-use crate::types::{FolioId, LruType, LruvecId, MAX_NR_GENS, MemcgId};
+use crate::types::{FolioId, LruType, LruvecId, MemcgId};
 
 const SEQ_MASK: u64 = TOKEN_MASK >> REFS_WIDTH;
 
@@ -46,8 +48,15 @@ impl Lru {
         };
         let lruvec = &mut self.lruvecs[folio.lruvec.index()];
         lruvec.mg.controller.evicted[lru_type.index()][tier.index()] += folio.pages();
-        let seq = lruvec.mg.min_seq[lru_type.index()].0;
-        let token = seq << REFS_WIDTH | u64::from(count.saturating_sub(1));
+        let went = if self.config.refaults_by_distance() {
+            let age = lruvec.classic.nonresident_age;
+            self.age_nonresident(folio.lruvec, folio.pages());
+            age
+        } else {
+            lruvec.mg.min_seq[lru_type.index()].0
+        };
+        let lruvec = &self.lruvecs[folio.lruvec.index()];
+        let token = went << REFS_WIDTH | u64::from(count.saturating_sub(1));
         Shadow::pack(Unpacked { token, memcg: lruvec.memcg, node: lruvec.node, bit })
     }
 
@@ -61,15 +70,10 @@ impl Lru {
         let (t, n) = (lru_type.index(), folio.pages());
         self.count_refault(folio.lruvec, lru_type, n);
         let model = self.config.refs_model;
-        let mg = &mut self.lruvecs[folio.lruvec.index()].mg;
-        let seq = was.token >> REFS_WIDTH;
-        let recent = match model {
-            RefsModel::K612 => seq == mg.min_seq[t].0 & SEQ_MASK,
-            RefsModel::K614 => (mg.max_seq.0.wrapping_sub(seq) & SEQ_MASK) < MAX_NR_GENS as u64,
-        };
-        if !recent {
+        if !self.is_recent(folio.lruvec, lru_type, was.token >> REFS_WIDTH) {
             return;
         }
+        let mg = &mut self.lruvecs[folio.lruvec.index()].mg;
         let low = (was.token as u32) & REFS_MAX;
         let count = low + u32::from(model == RefsModel::K614 || was.bit);
         if self.config.mechanisms.refault_controller {
@@ -77,6 +81,22 @@ impl Lru {
             mg.controller.refaulted[t][tier.index()] += n;
         }
         self.mark_refaulted(id, count, was.bit, in_fault);
+    }
+
+    /// Would a little more room have kept a folio of the multi-gen LRU that went at `went`?
+    fn is_recent(&self, id: LruvecId, lru_type: LruType, went: u64) -> bool {
+        let Lruvec { mg, classic, .. } = &self.lruvecs[id.index()];
+        let t = lru_type.index();
+        if self.config.refaults_by_distance() {
+            let has_swap = self.memcgs[self.place(id).memcg].has_swap;
+            let size = |list: ClassicList| mg.reported(list.lru_type(), list.is_active());
+            let distance = classic.nonresident_age.wrapping_sub(went) & SEQ_MASK;
+            return distance <= room(lru_type, has_swap, size);
+        }
+        match self.config.refs_model {
+            RefsModel::K612 => went == mg.min_seq[t].0 & SEQ_MASK,
+            RefsModel::K614 => (mg.max_seq[t].0.wrapping_sub(went) & SEQ_MASK) < mg.span.most,
+        }
     }
 
     /// Says what a recent refault does to the folio (spec §6).
@@ -101,11 +121,15 @@ impl Lru {
 
     fn classic_shadow(&mut self, id: FolioId, target: MemcgId) -> Shadow {
         let folio = self.folios[id];
-        let node = self.lruvecs[folio.lruvec.index()].node;
+        let bit = folio.flags.has(Bit::WORKINGSET);
+        let Place { memcg, node } = self.place(folio.lruvec);
+        if !self.config.refaults_by_distance() {
+            let token = self.lruvecs[folio.lruvec.index()].classic.turn[folio.lru_type().index()];
+            return Shadow::pack(Unpacked { token, memcg, node, bit });
+        }
         let lruvec = self.lruvec_id(target, node);
         let token = self.lruvecs[lruvec.index()].classic.nonresident_age;
         self.age_nonresident(lruvec, folio.pages());
-        let bit = folio.flags.has(Bit::WORKINGSET);
         Shadow::pack(Unpacked { token, memcg: target, node, bit })
     }
 
@@ -115,9 +139,7 @@ impl Lru {
         self.count_refault(folio.lruvec, lru_type, n);
         let was = shadow.unpack();
         let Some(evictor) = self.lruvec_of(was.memcg, was.node) else { return };
-        let age = self.lruvecs[evictor.index()].classic.nonresident_age;
-        let distance = age.wrapping_sub(was.token) & TOKEN_MASK;
-        if self.config.keeps_one_list() || distance > self.room(evictor, lru_type) {
+        if self.config.keeps_one_list() || !self.was_close(evictor, lru_type, was.token) {
             return;
         }
         self.folios[id].flags.set(Bit::ACTIVE);
@@ -130,23 +152,16 @@ impl Lru {
         }
     }
 
-    /// Pages a refaulting folio competes with: had it come back within that distance, it would
-    /// have been activated in time.
-    fn room(&self, evictor: LruvecId, lru_type: LruType) -> u64 {
+    /// Would a little more room have kept a folio of the classic LRU that went at `token`?
+    fn was_close(&self, evictor: LruvecId, lru_type: LruType, token: u64) -> bool {
+        let classic = &self.lruvecs[evictor.index()].classic;
+        if !self.config.refaults_by_distance() {
+            return classic.turn[lru_type.index()].wrapping_sub(token) & TOKEN_MASK <= 1;
+        }
         let Place { memcg, node } = self.place(evictor);
-        let has_swap = self.memcgs[memcg].has_swap;
+        let distance = classic.nonresident_age.wrapping_sub(token) & TOKEN_MASK;
         let size = |list| self.subtree_size(memcg, node, list);
-        let mut room = size(ClassicList::ActiveFile);
-        if lru_type == LruType::Anon {
-            room += size(ClassicList::InactiveFile);
-        }
-        if has_swap {
-            room += size(ClassicList::ActiveAnon);
-            if lru_type == LruType::File {
-                room += size(ClassicList::InactiveAnon);
-            }
-        }
-        room
+        distance <= room(lru_type, self.memcgs[memcg].has_swap, size)
     }
 
     /// Non-resident age grows for the lruvec and all its ancestors.
@@ -184,6 +199,22 @@ impl Lru {
             by_type(lru_type, Counter::WorkingsetRestoreAnon, Counter::WorkingsetRestoreFile);
         self.count(lruvec, counter, n);
     }
+}
+
+/// Pages a refaulting folio competes with: had it come back within that distance, it would have
+/// been activated in time.
+fn room(lru_type: LruType, has_swap: bool, size: impl Fn(ClassicList) -> u64) -> u64 {
+    let mut room = size(ClassicList::ActiveFile);
+    if lru_type == LruType::Anon {
+        room += size(ClassicList::InactiveFile);
+    }
+    if has_swap {
+        room += size(ClassicList::ActiveAnon);
+        if lru_type == LruType::File {
+            room += size(ClassicList::InactiveAnon);
+        }
+    }
+    room
 }
 
 /// Gives the folio back the count its shadow kept.

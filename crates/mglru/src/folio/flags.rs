@@ -4,7 +4,7 @@ use crate::types::{Gen, Zone};
 
 /// Names one bit (or field) of [`Flags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bit(u32);
+pub struct Bit(u64);
 
 macro_rules! bits {
     ($($(#[$doc:meta])* $name:ident = $n:literal),* $(,)?) => {
@@ -68,13 +68,18 @@ impl Bit {
     pub const READAHEAD: Self = Self::RECLAIM;
 }
 
-const GEN_MASK: u32 = 0b111;
 const REFS_SHIFT: u32 = 3;
-const REFS_MASK: u32 = 0b11 << REFS_SHIFT;
+const REFS_MASK: u64 = 0b11 << REFS_SHIFT;
 const ZONE_SHIFT: u32 = 24;
-const ZONE_MASK: u32 = 0b11 << ZONE_SHIFT;
+const ZONE_MASK: u64 = 0b11 << ZONE_SHIFT;
 const ORDER_SHIFT: u32 = 26;
-const ORDER_MASK: u32 = 0b1111 << ORDER_SHIFT;
+const ORDER_MASK: u64 = 0b1111 << ORDER_SHIFT;
+const GEN_SHIFT: u32 = 32;
+const GEN_MASK: u64 = 0xff << GEN_SHIFT;
+const MAPCOUNT_SHIFT: u32 = 40;
+
+/// Gives the largest number of page-table entries that may map one folio.
+pub const MAPCOUNT_MAX: u32 = (1 << (u64::BITS - MAPCOUNT_SHIFT)) - 1;
 
 /// Gives the width of the `refs` field in bits.
 pub const REFS_WIDTH: u32 = 2;
@@ -83,7 +88,7 @@ pub const REFS_MAX: u32 = (1 << REFS_WIDTH) - 1;
 
 /// Holds all flags and small fields of a folio.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flags(pub(super) u32);
+pub struct Flags(pub(super) u64);
 
 impl Flags {
     /// Tells whether the bit is set.
@@ -127,27 +132,40 @@ impl Flags {
     /// Returns the generation field; `None` while not on a generation list.
     #[inline]
     pub fn generation(self) -> Option<Gen> {
-        (self.0 & GEN_MASK).checked_sub(1).map(|g| Gen(g as u8))
+        ((self.0 >> GEN_SHIFT) as u8).checked_sub(1).map(Gen)
     }
 
     /// Writes the generation field.
     #[inline]
     pub fn set_generation(&mut self, generation: Option<Gen>) {
-        let field = generation.map_or(0, |g| u32::from(g.0) + 1);
-        self.0 = (self.0 & !GEN_MASK) | field;
+        let field = generation.map_or(0, |g| u64::from(g.0) + 1);
+        self.0 = (self.0 & !GEN_MASK) | field << GEN_SHIFT;
     }
 
     /// Returns the `refs` field, 0 to [`REFS_MAX`].
     #[inline]
     pub fn refs(self) -> u32 {
-        (self.0 & REFS_MASK) >> REFS_SHIFT
+        ((self.0 & REFS_MASK) >> REFS_SHIFT) as u32
     }
 
     /// Writes the `refs` field.
     #[inline]
     pub fn set_refs(&mut self, refs: u32) {
         debug_assert!(refs <= REFS_MAX);
-        self.0 = (self.0 & !REFS_MASK) | (refs << REFS_SHIFT);
+        self.0 = (self.0 & !REFS_MASK) | u64::from(refs) << REFS_SHIFT;
+    }
+
+    /// Returns the number of page-table entries that map the folio.
+    #[inline]
+    pub(super) fn mapcount(self) -> u32 {
+        (self.0 >> MAPCOUNT_SHIFT) as u32
+    }
+
+    /// Writes the number of page-table entries that map the folio.
+    #[inline]
+    pub(super) fn set_mapcount(&mut self, n: u32) {
+        assert!(n <= MAPCOUNT_MAX, "{n} page-table entries map one folio");
+        self.0 = self.0 & ((1 << MAPCOUNT_SHIFT) - 1) | u64::from(n) << MAPCOUNT_SHIFT;
     }
 
     /// Returns the zone.
@@ -158,7 +176,7 @@ impl Flags {
 
     /// The folio was moved to another zone.
     pub(crate) fn set_zone(&mut self, zone: Zone) {
-        self.0 = (self.0 & !ZONE_MASK) | u32::from(zone.0) << ZONE_SHIFT;
+        self.0 = (self.0 & !ZONE_MASK) | u64::from(zone.0) << ZONE_SHIFT;
     }
 
     /// Returns log2 of the folio's pages.
@@ -175,7 +193,7 @@ impl Flags {
 
     pub(super) fn new(zone: Zone, order: u8) -> Self {
         debug_assert!(order < 16);
-        Self(u32::from(zone.0) << ZONE_SHIFT | u32::from(order) << ORDER_SHIFT)
+        Self(u64::from(zone.0) << ZONE_SHIFT | u64::from(order) << ORDER_SHIFT)
     }
 }
 
@@ -192,13 +210,16 @@ mod tests {
     #[test]
     fn fields_do_not_overlap() {
         let mut flags = Flags::new(Zone(3), 9);
-        flags.set_generation(Some(Gen(3)));
+        flags.set_generation(Some(Gen(63)));
+        flags.set_mapcount(MAPCOUNT_MAX);
         flags.set_refs(3);
         flags.set(Bit::DIRTY);
         assert_eq!(
             (flags.generation(), flags.refs(), flags.zone(), flags.order()),
-            (Some(Gen(3)), 3, Zone(3), 9)
+            (Some(Gen(63)), 3, Zone(3), 9)
         );
+        flags.set_mapcount(1);
+        assert_eq!((flags.generation(), flags.mapcount()), (Some(Gen(63)), 1));
         flags.set_generation(None);
         flags.set_refs(0);
         assert_eq!((flags.generation(), flags.refs(), flags.zone()), (None, 0, Zone(3)));

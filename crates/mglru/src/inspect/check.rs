@@ -9,9 +9,7 @@ use alloc::vec::Vec;
 use crate::folio::{Bit, List};
 use crate::state::Lru;
 use crate::state::lruvec::{ClassicList, Lruvec};
-use crate::types::{
-    FolioId, Gen, LruType, LruvecId, MAX_NR_GENS, MAX_NR_ZONES, MIN_NR_GENS, Seq, Zone,
-};
+use crate::types::{FolioId, Gen, LruType, LruvecId, MAX_NR_ZONES, Zone};
 
 impl Lru {
     /// Checks the invariants of structure, I1 to I5.
@@ -53,13 +51,19 @@ impl Lru {
         let mg = &self.lruvecs[id.index()].mg;
         for lru_type in LruType::ALL {
             let gens = mg.nr_gens(lru_type);
-            ensure!(gens >= MIN_NR_GENS, "{id:?} {lru_type:?}: I4: {gens} generations");
-            ensure!(gens <= MAX_NR_GENS as u64, "{id:?} {lru_type:?}: I4: {gens} generations");
+            ensure!(gens >= mg.span.kept, "{id:?} {lru_type:?}: I4: {gens} generations");
+            ensure!(gens <= mg.span.most, "{id:?} {lru_type:?}: I4: {gens} generations");
         }
-        let walk_seq = mg.walk.seq;
-        ensure!(walk_seq <= mg.max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
-        ensure!(walk_seq.plus(1) >= mg.max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
-        if self.config.version().anon_leads {
+        let clocks = if mg.span.one_clock { 1 } else { 2 };
+        for (walk, max_seq) in mg.walks.iter().zip(mg.max_seq).take(clocks) {
+            let walk_seq = walk.seq;
+            ensure!(walk_seq <= max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
+            ensure!(walk_seq.plus(1) >= max_seq, "{id:?}: I4: walk_seq {walk_seq:?}");
+        }
+        if mg.span.one_clock {
+            ensure_eq!(mg.max_seq[0], mg.max_seq[1], "{id:?}: I4: one clock");
+        }
+        if self.config.version().anon_leads && mg.span.one_clock {
             let [anon, file] = LruType::ALL.map(|t| mg.nr_gens(t));
             ensure!(file <= anon, "{id:?}: I4: file has {file} generations, anon {anon}");
         }
@@ -90,8 +94,8 @@ impl Lru {
 
     fn check_generations(&self, id: LruvecId, listed: &mut [bool]) -> Result<(), String> {
         let mg = &self.lruvecs[id.index()].mg;
-        let mut counted = [[[0i64; MAX_NR_ZONES]; 2]; MAX_NR_GENS];
-        for slot in 0..MAX_NR_GENS as u8 {
+        let mut counted = vec![[[0i64; MAX_NR_ZONES]; 2]; mg.pages.len()];
+        for slot in 0..mg.span.most as u8 {
             for lru_type in LruType::ALL {
                 let lists = mg.lists[usize::from(slot)][lru_type.index()];
                 for (zone, list) in lists.into_iter().enumerate() {
@@ -125,10 +129,7 @@ impl Lru {
         ensure!(!f.flags.has(Bit::ACTIVE), "{folio:?}: I1: active in a generation");
         ensure!(!f.flags.has(Bit::UNEVICTABLE), "{folio:?}: I1: unevictable in a generation");
         let own = f.flags.generation().expect("I1: a listed folio has a generation");
-        let age = |g: Gen| {
-            let live = mg.min_seq[lru_type.index()].0..=mg.max_seq.0;
-            live.into_iter().find(|&seq| Seq(seq).generation() == g)
-        };
+        let age = |g: Gen| mg.live(lru_type).find(|&seq| mg.slot(seq) == g);
         let (own, slot) = (age(own), age(slot));
         // A slot that the window left early stands for the next generation of that number.
         let slid = mg.slid[lru_type.index()];

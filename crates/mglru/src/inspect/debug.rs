@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::mglru::aging::{Aging, AgingStep};
 use crate::mglru::generations::Evictable;
 use crate::state::Lru;
-use crate::types::{LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS, Reclaimer, Seq};
+use crate::types::{LruType, LruvecId, Reclaimer, Seq};
 
 impl Lru {
     /// Makes a new youngest generation. `swappiness` decides which types are walked and moved,
@@ -22,8 +22,7 @@ impl Lru {
     ) -> bool {
         let evictable = Evictable::under(swappiness);
         let mg = &self.lruvecs[id.index()].mg;
-        let oldest = mg.oldest_evictable(evictable, self.config.aging_rule);
-        let full = oldest.plus(MAX_NR_GENS as u64 - 1) <= mg.max_seq;
+        let full = mg.is_full(mg.longest(evictable, self.config.aging_rule));
         if self.config.version().bounds_commands && !force && full {
             return false;
         }
@@ -49,7 +48,7 @@ impl Lru {
     }
 
     /// Evicts generation `seq` and all older ones, `goal` pages at most. Returns the pages
-    /// reclaimed; `None` when `seq` is one of the two youngest, which cannot be evicted.
+    /// reclaimed; `None` when `seq` is one of the youngest, which cannot be evicted.
     pub fn debug_evict(
         &mut self,
         id: LruvecId,
@@ -58,7 +57,8 @@ impl Lru {
         goal: u64,
         host: &mut impl Host,
     ) -> Option<u64> {
-        if seq.plus(MIN_NR_GENS) > self.lruvecs[id.index()].mg.max_seq {
+        let mg = &self.lruvecs[id.index()].mg;
+        if seq.plus(mg.span.kept) > mg.last_seq() {
             return None;
         }
         let memcg = self.place(id).memcg;
@@ -80,6 +80,6 @@ impl Lru {
         let evictable = Evictable::under(swappiness);
         let mg = &self.lruvecs[id.index()].mg;
         let allowed = LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
-        allowed.map(|t| mg.min_seq[t.index()]).min().expect("one type is evictable")
+        allowed.map(|t| mg.first_seq(t)).min().expect("one type is evictable")
     }
 }

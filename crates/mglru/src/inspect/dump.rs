@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 
 use crate::state::Lru;
 use crate::state::controller::TierRates;
-use crate::state::lruvec::Generations;
-use crate::types::{FolioId, LruType, MemcgId, Nanos, NodeId, Seq, Tier};
+use crate::state::generations::Generations;
+use crate::types::{FolioId, Gen, LruType, MemcgId, Nanos, NodeId, Seq, Tier};
 
 /// Tells one generation of a group on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct GenerationSize {
     pub born: Nanos,
     /// Counts its pages, anon and file.
     pub pages: [u64; 2],
+    /// Names the slots of its folios, anon and file; `None` where a type has no folios that old.
+    pub slots: [Option<Gen>; 2],
 }
 
 impl Lru {
@@ -50,7 +52,7 @@ impl Lru {
 
     /// Tells the oldest generation of a type in a group on a node.
     pub fn oldest(&self, memcg: MemcgId, node: NodeId, lru_type: LruType) -> Seq {
-        self.lruvecs[self.lruvec_id(memcg, node).index()].mg.min_seq[lru_type.index()]
+        self.lruvecs[self.lruvec_id(memcg, node).index()].mg.first_seq(lru_type)
     }
 
     /// Tells the tier of a folio.
@@ -70,19 +72,24 @@ impl Lru {
 }
 
 fn live(mg: &Generations) -> impl Iterator<Item = GenerationSize> + '_ {
-    let oldest = mg.min_seq[0].min(mg.min_seq[1]);
-    (oldest.0..=mg.max_seq.0).map(|seq| {
-        let generation = Seq(seq).generation();
-        let pages = LruType::ALL.map(|lru_type| {
-            let is_live = Seq(seq) >= mg.min_seq[lru_type.index()];
-            if is_live { mg.size_of(generation, lru_type) } else { 0 }
+    let last = mg.last_seq().0;
+    let oldest = LruType::ALL.map(|t| mg.first_seq(t).0).into_iter().min().unwrap_or(last);
+    (oldest..=last).map(move |seq| {
+        let behind = last - seq;
+        let slots = LruType::ALL.map(|t| {
+            let is_live = behind < mg.nr_gens(t);
+            is_live.then(|| mg.slot(Seq(mg.max_seq[t.index()].0 - behind)))
         });
-        GenerationSize { seq, born: mg.birth[generation.index()], pages }
+        let both = || LruType::ALL.into_iter().zip(slots);
+        let pages = LruType::ALL
+            .map(|t| slots[t.index()].map_or(0, |generation| mg.size_of(generation, t)));
+        let births = both().filter_map(|(t, slot)| Some(mg.birth[slot?.index()][t.index()]));
+        GenerationSize { seq, born: births.min().unwrap_or_default(), pages, slots }
     })
 }
 
 fn write_generations(text: &mut String, mg: &Generations, now: Nanos) {
-    for GenerationSize { seq, born, pages } in live(mg) {
+    for GenerationSize { seq, born, pages, .. } in live(mg) {
         let age_ms = now.saturating_sub(born) / 1_000_000;
         let _ = write!(text, " {seq:10} {age_ms:10}");
         for size in pages {

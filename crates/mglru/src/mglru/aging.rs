@@ -3,13 +3,15 @@
 //! The pass is explicit state, stepped a slice at a time, so that other reclaimers run while one
 //! walks page tables. A reclaimer that finds no address space left to walk gets nothing for it.
 
-use crate::config::{AgingRule, YoungSource};
+use crate::config::AgingRule;
 use crate::host::{Host, TraceEvent, Va};
 use crate::mglru::generations::{Bump, Evictable};
 use crate::mglru::mm_list::NextMm;
 use crate::mglru::walk::Walk;
 use crate::state::Lru;
-use crate::state::lruvec::{Generations, Lruvec};
+use crate::state::controller::Question;
+use crate::state::generations::Generations;
+use crate::state::lruvec::Lruvec;
 use crate::types::{LruType, LruvecId, Seq};
 
 /// Does this lruvec need a new generation before it can be evicted from?
@@ -19,7 +21,7 @@ pub(crate) enum AgingNeed {
     No,
     /// Finds that eviction is possible, but the window is getting short.
     Should,
-    /// Finds only two generations left: eviction is impossible.
+    /// Finds only the generations left that are kept: eviction is impossible.
     Must,
 }
 
@@ -31,6 +33,8 @@ pub struct Aging {
     evictable: Evictable,
     force: bool,
     walk: Option<Walk>,
+    /// A type that is aged by its own clock once this is over.
+    next: Option<Evictable>,
     /// All walks were made and this caller makes the generation.
     won: bool,
 }
@@ -51,52 +55,93 @@ pub(crate) enum AgingStep {
 }
 
 impl Generations {
-    /// The oldest generation among the evictable types, as the aging rule sees it.
-    pub(crate) fn oldest_evictable(&self, evictable: Evictable, rule: AgingRule) -> Seq {
-        let [anon, file] = self.min_seq;
-        match (evictable, rule) {
-            (Evictable::FileOnly, _) => file,
-            (Evictable::AnonOnly, _) | (_, AgingRule::K612) => anon,
-            (Evictable::Both, AgingRule::K614) => anon.min(file),
+    /// K612: one generation more than is kept is enough unless they are badly spread.
+    fn is_badly_spread(&self, evictable: Evictable) -> bool {
+        let types = || LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
+        let size = |seq: Seq| types().map(|t| self.size_of(self.slot(seq), t)).sum::<u64>();
+        let total: u64 = types().map(|t| self.size(t)).sum();
+        let youngest = self.now(evictable);
+        let (young, old) = (size(youngest), size(Seq(youngest.0 - self.span.kept)));
+        young * self.span.kept > total || old * (self.span.kept + 2) < total
+    }
+
+    /// With one clock: the type that has most generations tells.
+    fn need(&self, evictable: Evictable, rule: AgingRule) -> AgingNeed {
+        let longest = self.longest(evictable, rule);
+        let spare = self.nr_gens(longest).saturating_sub(self.span.kept);
+        match spare {
+            0 => AgingNeed::Must,
+            // An aging would only push the oldest into the next.
+            1 if self.is_full(longest) => AgingNeed::No,
+            1 if rule == AgingRule::K614 || self.is_badly_spread(evictable) => AgingNeed::Should,
+            _ => AgingNeed::No,
         }
     }
 
-    /// K612: three generations are enough unless they are badly spread.
-    fn is_badly_spread(&self, evictable: Evictable) -> bool {
-        let types = || LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
-        let size = |seq: Seq| types().map(|t| self.size_of(seq.generation(), t)).sum::<u64>();
-        let total: u64 = types()
-            .map(|t| {
-                let live = self.min_seq[t.index()].0..=self.max_seq.0;
-                live.map(|seq| self.size_of(Seq(seq).generation(), t)).sum::<u64>()
-            })
-            .sum();
-        let (young, old) = (size(self.max_seq), size(Seq(self.max_seq.0 - 2)));
-        young * 2 > total || old * 4 < total
+    /// With a clock for each type: which is to be aged, and how much that is needed. It must be
+    /// when nothing can be evicted. Before that the type that goes first should be when it runs
+    /// short, once as many pages were scanned as it has: so the walks of its page tables cost a
+    /// bounded share of reclaim, however hot they are.
+    fn need_of_each(&self, question: Question) -> (AgingNeed, Evictable) {
+        let evictable = Evictable::under(question.swappiness);
+        let spare = |t: LruType| self.nr_gens(t).saturating_sub(self.span.kept);
+        let first = match evictable {
+            Evictable::FileOnly => LruType::File,
+            Evictable::AnonOnly => LruType::Anon,
+            Evictable::Both => self.controller.preferred_type(question),
+        };
+        let there = |&t: &LruType| evictable.includes(t) && self.size(t) > 0;
+        let mut types = [first, first.other()].into_iter().filter(there).peekable();
+        let Some(&next) = types.peek() else { return (AgingNeed::No, evictable) };
+        if types.all(|t| spare(t) == 0) {
+            return (AgingNeed::Must, Evictable::only(next));
+        }
+        let is_short = spare(next) <= 1 && !self.is_full(next);
+        if is_short && self.scanned_since[next.index()] >= self.size(next) {
+            return (AgingNeed::Should, Evictable::only(next));
+        }
+        (AgingNeed::No, evictable)
     }
 }
 
 impl Lru {
     /// Is aging wanted, all priorities aside?
-    pub(crate) fn aging_need(&self, id: LruvecId, evictable: Evictable) -> AgingNeed {
+    pub(crate) fn aging_need(&self, id: LruvecId, swappiness: u8) -> AgingNeed {
         let mg = &self.lruvecs[id.index()].mg;
-        let rule = self.config.aging_rule;
-        let oldest = mg.oldest_evictable(evictable, rule);
-        if oldest.plus(2) > mg.max_seq {
-            AgingNeed::Must
-        } else if oldest.plus(2) < mg.max_seq {
-            AgingNeed::No
-        } else if rule == AgingRule::K614 || mg.is_badly_spread(evictable) {
-            AgingNeed::Should
+        if mg.span.one_clock {
+            mg.need(Evictable::under(swappiness), self.config.aging_rule)
         } else {
-            AgingNeed::No
+            mg.need_of_each(self.question(swappiness)).0
         }
     }
 
-    /// Starts an aging pass for the youngest generation as it is now.
+    fn question(&self, swappiness: u8) -> Question {
+        Question { model: self.config.refs_model, swappiness }
+    }
+
+    /// Starts the aging pass that a loop found wanting.
+    pub(crate) fn start_needed(&self, id: LruvecId, swappiness: u8) -> Aging {
+        let mg = &self.lruvecs[id.index()].mg;
+        let types = if mg.span.one_clock {
+            Evictable::under(swappiness)
+        } else {
+            mg.need_of_each(self.question(swappiness)).1
+        };
+        self.start_aging(id, types, false)
+    }
+
+    /// Starts an aging pass for the youngest generation as it is now. Where each type has a clock,
+    /// files are aged first, then anonymous memory.
     pub(crate) fn start_aging(&self, id: LruvecId, evictable: Evictable, force: bool) -> Aging {
-        let seq = self.lruvecs[id.index()].mg.max_seq;
-        Aging { lruvec: id, seq, evictable, force, walk: None, won: false }
+        let mg = &self.lruvecs[id.index()].mg;
+        let (evictable, next) = match evictable {
+            Evictable::Both if !mg.span.one_clock => {
+                (Evictable::FileOnly, Some(Evictable::AnonOnly))
+            }
+            one => (one, None),
+        };
+        let seq = mg.now(evictable);
+        Aging { lruvec: id, seq, evictable, force, walk: None, next, won: false }
     }
 
     /// Takes an aging pass one slice further.
@@ -104,8 +149,8 @@ impl Lru {
         if aging.won {
             return self.finish_aging(aging, host);
         }
-        if self.config.young_source == YoungSource::Rmap {
-            aging.won = self.skip_walk(aging.lruvec, aging.seq);
+        if !self.config.walks_tables() {
+            aging.won = self.skip_walk(self.clock(aging), aging.seq);
             return self.finish_aging(aging, host);
         }
         let Some(walk) = &mut aging.walk else { return self.next_walk(aging, host) };
@@ -117,7 +162,7 @@ impl Lru {
     }
 
     fn next_walk(&mut self, aging: &mut Aging, host: &mut impl Host) -> AgingStep {
-        match self.next_mm(aging.lruvec, aging.seq, aging.force) {
+        match self.next_mm(self.clock(aging), aging.seq, aging.force) {
             NextMm::Over { won } => {
                 aging.won = won;
                 self.finish_aging(aging, host)
@@ -136,12 +181,31 @@ impl Lru {
         }
     }
 
-    fn aged_event(&self, id: LruvecId) -> TraceEvent {
-        let Lruvec { memcg, node, ref mg, .. } = self.lruvecs[id.index()];
-        TraceEvent::Aged { memcg, node, max_seq: mg.max_seq, min_seq: mg.min_seq }
+    fn clock(&self, aging: &Aging) -> (LruvecId, usize) {
+        (aging.lruvec, self.lruvecs[aging.lruvec.index()].mg.clock(aging.evictable))
     }
 
-    fn finish_aging(&mut self, aging: &Aging, host: &mut impl Host) -> AgingStep {
+    fn aged_event(&self, aging: &Aging) -> TraceEvent {
+        let Lruvec { memcg, node, ref mg, .. } = self.lruvecs[aging.lruvec.index()];
+        let max_seq = mg.now(aging.evictable);
+        TraceEvent::Aged { memcg, node, max_seq, min_seq: mg.min_seq }
+    }
+
+    fn finish_aging(&mut self, aging: &mut Aging, host: &mut impl Host) -> AgingStep {
+        let step = self.finish_clock(aging, host);
+        match (step, aging.next.take()) {
+            (AgingStep::Over { .. }, Some(next)) => {
+                *aging = self.start_aging(aging.lruvec, next, aging.force);
+                AgingStep::Walking { held: 0 }
+            }
+            (step, next) => {
+                aging.next = next;
+                step
+            }
+        }
+    }
+
+    fn finish_clock(&mut self, aging: &Aging, host: &mut impl Host) -> AgingStep {
         if !aging.won {
             return AgingStep::Over { aged: false };
         }
@@ -149,7 +213,7 @@ impl Lru {
             Bump::Lost => AgingStep::Over { aged: false },
             Bump::More { held } => AgingStep::Walking { held },
             Bump::Won => {
-                host.trace(self.aged_event(aging.lruvec));
+                host.trace(self.aged_event(aging));
                 AgingStep::Over { aged: true }
             }
         }

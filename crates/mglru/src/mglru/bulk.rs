@@ -43,7 +43,7 @@ impl Lru {
     pub(crate) fn start_run(&self, lruvec: LruvecId, lru_type: LruType, zone: Zone) -> Run {
         let mg = &self.lruvecs[lruvec.index()].mg;
         let from = mg.oldest(lru_type);
-        let to = mg.min_seq[lru_type.index()].plus(1).generation();
+        let to = mg.slot(mg.min_seq[lru_type.index()].plus(1));
         let list = |at: Gen| mg.lists[at.index()][lru_type.index()][zone.index()];
         Run {
             lruvec,

@@ -5,9 +5,7 @@ use crate::mglru::evictable::Evictable;
 use crate::state::Lru;
 use crate::stats::Counter;
 use crate::tiers;
-use crate::types::{
-    FolioId, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_GENS, MAX_NR_ZONES, Nanos, Seq, Zone,
-};
+use crate::types::{FolioId, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_ZONES, Nanos, Seq, Zone};
 
 /// Says how one lock hold of making a new generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,30 +32,37 @@ impl Lru {
         evictable: Evictable,
         now: Nanos,
     ) -> Bump {
-        if self.lruvecs[id.index()].mg.max_seq != seq {
+        if self.lruvecs[id.index()].mg.now(evictable) != seq {
             return Bump::Lost;
         }
         let mut left = MAX_LRU_BATCH;
         for lru_type in LruType::ALL {
-            let is_full = self.lruvecs[id.index()].mg.nr_gens(lru_type) == MAX_NR_GENS as u64;
+            let mg = &self.lruvecs[id.index()].mg;
+            let is_full = mg.moves(evictable, lru_type) && mg.is_full(lru_type);
             if is_full && !self.force_out_oldest(id, lru_type, evictable, &mut left) {
                 return Bump::More { held: MAX_LRU_BATCH as u32 };
             }
         }
-        self.open_generation(id, now);
+        self.open_generation(id, evictable, now);
         Bump::Won
     }
 
-    fn open_generation(&mut self, id: LruvecId, now: Nanos) {
+    fn open_generation(&mut self, id: LruvecId, evictable: Evictable, now: Nanos) {
         let lruvec = &mut self.lruvecs[id.index()];
-        let (last_active, next) = (Seq(lruvec.mg.max_seq.0 - 1), lruvec.mg.max_seq.plus(1));
-        for lru_type in LruType::ALL {
-            let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[lru_type.index()];
-            *inactive += lruvec.mg.size_of(last_active.generation(), lru_type);
-            *inactive -= lruvec.mg.size_of(next.generation(), lru_type);
+        let mg = &mut lruvec.mg;
+        for lru_type in
+            LruType::ALL.into_iter().filter(|&t| mg.span.one_clock || evictable.includes(t))
+        {
+            let t = lru_type.index();
+            let next = mg.max_seq[t].plus(1);
+            let last_active = mg.slot(Seq(next.0 - mg.span.kept));
+            let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[t];
+            *inactive += mg.size_of(last_active, lru_type);
+            *inactive -= mg.size_of(mg.slot(next), lru_type);
+            let slot = mg.slot(next).index();
+            mg.birth[slot][t] = now;
+            (mg.max_seq[t], mg.scanned_since[t]) = (next, 0);
         }
-        lruvec.mg.birth[next.generation().index()] = now;
-        lruvec.mg.max_seq = next;
         self.count(id, Counter::AgingPasses, 1);
     }
 

@@ -22,6 +22,13 @@ impl Evictable {
         }
     }
 
+    pub(crate) fn only(lru_type: LruType) -> Self {
+        match lru_type {
+            LruType::Anon => Self::AnonOnly,
+            LruType::File => Self::FileOnly,
+        }
+    }
+
     pub(crate) fn includes(self, lru_type: LruType) -> bool {
         match self {
             Self::FileOnly => lru_type == LruType::File,

@@ -54,7 +54,7 @@ impl Lru {
             }
         } else {
             charged += u64::from(self.flush_empty_oldest(id, evictable));
-            if self.aging_need(id, evictable) == AgingNeed::Must {
+            if self.aging_need(id, swappiness) == AgingNeed::Must {
                 charged = 0;
             }
         }
@@ -201,10 +201,6 @@ impl Lru {
     /// Pages of the evictable types in all live generations.
     pub(crate) fn evictable_size(&self, id: LruvecId, evictable: Evictable) -> u64 {
         let mg = &self.lruvecs[id.index()].mg;
-        let slots = |t: LruType| {
-            let live = mg.min_seq[t.index()].0..=mg.max_seq.0;
-            live.map(move |seq| mg.size_of(crate::types::Seq(seq).generation(), t)).sum::<u64>()
-        };
-        LruType::ALL.into_iter().filter(|&t| evictable.includes(t)).map(slots).sum()
+        LruType::ALL.into_iter().filter(|&t| evictable.includes(t)).map(|t| mg.size(t)).sum()
     }
 }

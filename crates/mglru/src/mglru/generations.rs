@@ -3,28 +3,38 @@
 
 use crate::folio::{Bit, Flags, Folio};
 use crate::state::Lru;
-use crate::state::lruvec::Generations;
+use crate::state::generations::{Generations, Span};
 use crate::stats::Counter;
 use crate::tiers;
-use crate::types::{FolioId, Gen, LruType, LruvecId, MIN_NR_GENS, Seq, Zone};
+use crate::types::{FolioId, Gen, LruType, LruvecId, Seq, Zone};
 
 pub(crate) use crate::mglru::bump::Bump;
 pub(crate) use crate::mglru::evictable::Evictable;
 
-/// Distance from the youngest generation at which a folio enters (K614, K72).
-fn entry_distance(flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> u64 {
+/// Distance from the youngest generation at which a folio enters, 1 for the youngest (K614, K72).
+fn entry_distance(span: Span, flags: Flags, lru_type: LruType, at: Place) -> u64 {
     let workingset = u64::from(flags.has(Bit::WORKINGSET));
-    if flags.has(Bit::ACTIVE) {
-        2 - workingset
-    } else if tail {
-        4
+    let distance = if flags.has(Bit::ACTIVE) {
+        span.kept - workingset
+    } else if at.tail {
+        span.most
     } else if is_held_young(flags, lru_type) {
-        2
-    } else if prefault {
-        4 - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))
+        span.kept
+    } else if at.prefault {
+        span.most - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))
     } else {
-        4 - workingset
-    }
+        span.most - workingset
+    };
+    distance.max(1)
+}
+
+/// Says how a folio enters, its flags aside.
+#[derive(Clone, Copy)]
+struct Place {
+    /// To be evicted next.
+    tail: bool,
+    /// One access counts as much as proved reuse.
+    prefault: bool,
 }
 
 /// Fresh anonymous memory, or a folio waiting for its writeback to be reclaimed.
@@ -39,21 +49,22 @@ pub(crate) fn awaits_writeback(flags: Flags) -> bool {
 
 impl Generations {
     fn entry_k612(&self, flags: Flags, lru_type: LruType, tail: bool) -> Seq {
-        let min_seq = self.min_seq[lru_type.index()];
+        let (min_seq, max_seq) = (self.min_seq[lru_type.index()], self.max_seq[lru_type.index()]);
         if flags.has(Bit::ACTIVE) {
-            self.max_seq
+            max_seq
         } else if is_held_young(flags, lru_type) {
-            Seq(self.max_seq.0 - 1)
-        } else if tail || min_seq.plus(2) >= self.max_seq {
+            Seq(max_seq.0 + 1 - self.span.kept)
+        } else if tail || min_seq.plus(self.span.kept) >= max_seq {
             min_seq
         } else {
             min_seq.plus(1)
         }
     }
 
-    fn entry_k614(&self, flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> Seq {
-        let distance = entry_distance(flags, lru_type, tail, prefault);
-        Seq(self.max_seq.0 + 1 - distance).max(self.min_seq[lru_type.index()])
+    fn entry_k614(&self, flags: Flags, lru_type: LruType, at: Place) -> Seq {
+        let distance = entry_distance(self.span, flags, lru_type, at);
+        let seq = (self.max_seq[lru_type.index()].0 + 1).saturating_sub(distance);
+        Seq(seq).max(self.min_seq[lru_type.index()])
     }
 }
 
@@ -70,7 +81,8 @@ impl Lru {
         if self.config.version().enters_from_oldest {
             mg.entry_k612(flags, lru_type, tail)
         } else {
-            mg.entry_k614(flags, lru_type, tail, self.config.patches.prefault)
+            let prefault = self.config.patches.prefault;
+            mg.entry_k614(flags, lru_type, Place { tail, prefault })
         }
     }
 
@@ -79,7 +91,7 @@ impl Lru {
     pub(crate) fn insert_generation(&mut self, id: FolioId, tail: bool) {
         let mut folio = self.folios[id];
         let seq = self.entry_seq(folio.lruvec, folio.flags, folio.lru_type(), tail);
-        let generation = seq.generation();
+        let generation = self.lruvecs[folio.lruvec.index()].mg.slot(seq);
         if folio.flags.take(Bit::ACTIVE) && self.config.version().entry_forgets {
             folio.flags.set_refs(0);
             folio.flags.clear(Bit::REFERENCED);
@@ -112,8 +124,9 @@ impl Lru {
     /// Takes a folio off its generation. It stays young when it is put back soon (migration).
     pub(crate) fn remove_generation(&mut self, id: FolioId) {
         let generation = self.take_from_generation(id);
-        let lruvec = self.folios[id].lruvec.index();
-        if self.lruvecs[lruvec].mg.is_active(generation) {
+        let Folio { lruvec, .. } = self.folios[id];
+        let lru_type = self.folios[id].lru_type();
+        if self.lruvecs[lruvec.index()].mg.is_active(generation, lru_type) {
             self.folios[id].flags.set(Bit::ACTIVE);
         }
     }
@@ -133,10 +146,10 @@ impl Lru {
     /// Counts the folio in or out of a generation.
     #[inline]
     fn account(&mut self, folio: &Folio, generation: Gen, more: bool) {
-        let (t, zone) = (folio.lru_type().index(), folio.flags.zone().index());
-        let n = folio.pages();
+        let (lru_type, zone) = (folio.lru_type(), folio.flags.zone().index());
+        let (t, n) = (lru_type.index(), folio.pages());
         let lruvec = &mut self.lruvecs[folio.lruvec.index()];
-        let inactive = n * u64::from(!lruvec.mg.is_active(generation));
+        let inactive = n * u64::from(!lruvec.mg.is_active(generation, lru_type));
         let pages = &mut lruvec.mg.pages[generation.index()][t][zone];
         let node = &mut self.nodes[lruvec.node.index()];
         if more {
@@ -175,15 +188,15 @@ impl Lru {
         lruvec.mg.pages[from.index()][t][zone] -= n as i64;
         lruvec.mg.pages[to.index()][t][zone] += n as i64;
         let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[t];
-        *inactive += n * u64::from(!lruvec.mg.is_active(to));
-        *inactive -= n * u64::from(!lruvec.mg.is_active(from));
+        *inactive += n * u64::from(!lruvec.mg.is_active(to, lru_type));
+        *inactive -= n * u64::from(!lruvec.mg.is_active(from, lru_type));
     }
 
     /// Page tables say the folio was used (spec §3.4). Only its generation field moves; eviction
     /// moves it to the right list when it meets it. True when it was promoted.
     pub(crate) fn promote(&mut self, id: FolioId) -> bool {
         let folio = self.folios[id];
-        let to = self.lruvecs[folio.lruvec.index()].mg.max_seq.generation();
+        let to = self.lruvecs[folio.lruvec.index()].mg.youngest(folio.lru_type());
         let flags = &mut self.folios[id].flags;
         match (self.config.version().one_touch, folio.flags.generation()) {
             (true, None) => flags.set(Bit::REFERENCED),
@@ -204,9 +217,17 @@ impl Lru {
         let Some(from) = folio.flags.generation() else { return false };
         if from != to {
             self.recount(id, to);
+            self.age_promoted(&folio);
             self.count(folio.lruvec, Counter::Promoted, folio.pages());
         }
         from != to
+    }
+
+    /// What becomes young takes room from what is away, as an eviction does.
+    pub(crate) fn age_promoted(&mut self, folio: &Folio) {
+        if self.config.is_mglru() && self.config.refaults_by_distance() {
+            self.age_nonresident(folio.lruvec, folio.pages());
+        }
     }
 
     /// Counts a folio as protected in its tier.
@@ -223,8 +244,8 @@ impl Lru {
         let mut candidate = old;
         for lru_type in LruType::ALL.into_iter().filter(|&t| evictable.includes(t)) {
             let seq = &mut candidate[lru_type.index()];
-            while seq.plus(MIN_NR_GENS) <= mg.max_seq
-                && mg.oldest_is_empty(&self.folios, *seq, lru_type)
+            while seq.plus(mg.span.kept) <= mg.max_seq[lru_type.index()]
+                && mg.is_empty(&self.folios, *seq, lru_type)
             {
                 *seq = seq.plus(1);
             }
@@ -244,6 +265,9 @@ impl Lru {
     /// The two types may not run apart.
     fn couple(&self, id: LruvecId, old: [Seq; 2], candidate: &mut [Seq; 2], evictable: Evictable) {
         let [anon, file] = LruType::ALL.map(LruType::index);
+        if !self.config.mechanisms.one_clock {
+            return;
+        }
         if self.config.version().anon_leads {
             if evictable == Evictable::Both {
                 candidate[anon] = candidate[anon].min(candidate[file]);
@@ -254,7 +278,8 @@ impl Lru {
         if self.config.releases.couple_both && evictable != Evictable::Both {
             return;
         }
-        let second = Seq(self.lruvecs[id.index()].mg.max_seq.0 - 2);
+        let mg = &self.lruvecs[id.index()].mg;
+        let second = Seq(mg.max_seq[anon].0 - mg.span.kept);
         for (lead, lag) in [(anon, file), (file, anon)] {
             if candidate[lead] > second && candidate[lag] < second {
                 candidate[lead] = second.max(old[lead]);

@@ -16,11 +16,11 @@ impl Lru {
             return Window::ONE;
         }
         let file = self.folios[id].lru_type() == LruType::File;
-        let lruvec = self.folios[id].lruvec.index();
+        let mg = &self.lruvecs[self.folios[id].lruvec.index()].mg;
         Window {
             entries: MIN_LRU_BATCH as u32,
             file_only: file && self.config.version().looks_by_type,
-            youngest: Some(self.lruvecs[lruvec].mg.max_seq.generation()),
+            youngest: Some(LruType::ALL.map(|t| mg.youngest(t))),
         }
     }
 
@@ -41,7 +41,9 @@ impl Lru {
         let mg = &mut self.lruvecs[id.index()].mg;
         for around in &harvest.around {
             if is_suitable(around.entries, around.young) {
-                mg.walk.filters.insert(mg.max_seq, around.mm, around.at);
+                for (walk, seq) in mg.walks.iter_mut().zip(mg.max_seq) {
+                    walk.filters.insert(seq, around.mm, around.at);
+                }
             }
         }
     }
@@ -50,7 +52,7 @@ impl Lru {
     /// is isolated itself, as neighbours of a sequential reader are, is kept by its mark (K612).
     fn promote_by_activation(&mut self, id: FolioId) {
         let folio = self.folios[id];
-        let youngest = self.lruvecs[folio.lruvec.index()].mg.max_seq.generation();
+        let youngest = self.lruvecs[folio.lruvec.index()].mg.youngest(folio.lru_type());
         let flags = &mut self.folios[id].flags;
         let version = self.config.version();
         if version.one_touch {
@@ -98,7 +100,8 @@ impl Lru {
         self.remove(id);
         self.folios[id].flags.set(Bit::ACTIVE);
         self.putback(id);
-        let lruvec = self.folios[id].lruvec;
-        self.count(lruvec, crate::stats::Counter::Pgactivate, n);
+        let folio = self.folios[id];
+        self.age_promoted(&folio);
+        self.count(folio.lruvec, crate::stats::Counter::Pgactivate, n);
     }
 }

@@ -23,11 +23,16 @@ pub(crate) enum NextMm {
 }
 
 impl Lru {
-    /// The next address space to walk for generation `seq` of this lruvec.
-    pub(crate) fn next_mm(&mut self, id: LruvecId, seq: Seq, force: bool) -> NextMm {
+    /// The next address space to walk for generation `seq` of this lruvec, by one of its clocks.
+    pub(crate) fn next_mm(
+        &mut self,
+        (id, clock): (LruvecId, usize),
+        seq: Seq,
+        force: bool,
+    ) -> NextMm {
         let place = self.place(id);
         let list = &self.memcgs[place.memcg].mms;
-        let walk = &mut self.lruvecs[id.index()].mg.walk;
+        let walk = &mut self.lruvecs[id.index()].mg.walks[clock];
         if seq <= walk.seq {
             return NextMm::Over { won: false };
         }
@@ -41,7 +46,7 @@ impl Lru {
         while at < list.len() {
             let (mm, is_new) = (list[at], at >= walk.tail);
             at += 1;
-            let ran = self.mms.take_ran(mm, place.node);
+            let ran = self.mms.take_ran(mm, place.node, clock);
             if ran || is_new || force {
                 walk.cursor = Some(at);
                 return NextMm::Walk { mm, force: force || is_new };
@@ -54,10 +59,10 @@ impl Lru {
     }
 
     /// No walk is made for `seq`: the iteration counts as over (spec §4.2).
-    pub(crate) fn skip_walk(&mut self, id: LruvecId, seq: Seq) -> bool {
+    pub(crate) fn skip_walk(&mut self, (id, clock): (LruvecId, usize), seq: Seq) -> bool {
         let memcg = self.place(id).memcg;
         let nr_mms = self.memcgs[memcg].mms.len();
-        let walk = &mut self.lruvecs[id.index()].mg.walk;
+        let walk = &mut self.lruvecs[id.index()].mg.walks[clock];
         if seq <= walk.seq {
             return false;
         }
@@ -89,31 +94,31 @@ mod tests {
         let (mut lru, id, mms) = lru();
         let seq = Seq(3);
         for &mm in &mms {
-            assert_eq!(lru.next_mm(id, seq, false), NextMm::Walk { mm, force: true });
+            assert_eq!(lru.next_mm((id, 0), seq, false), NextMm::Walk { mm, force: true });
         }
-        assert_eq!(lru.next_mm(id, seq, false), NextMm::Over { won: true });
-        assert_eq!(lru.next_mm(id, seq, false), NextMm::Over { won: false });
+        assert_eq!(lru.next_mm((id, 0), seq, false), NextMm::Over { won: true });
+        assert_eq!(lru.next_mm((id, 0), seq, false), NextMm::Over { won: false });
     }
 
     #[test]
     fn idle_address_spaces_are_skipped_next_time() {
         let (mut lru, id, mms) = lru();
-        while lru.next_mm(id, Seq(3), false) != (NextMm::Over { won: true }) {}
+        while lru.next_mm((id, 0), Seq(3), false) != (NextMm::Over { won: true }) {}
         lru.mm_ran(mms[1], NodeId(0));
         let new = lru.add_mm(MemcgId(1));
         let seq = Seq(4);
-        assert_eq!(lru.next_mm(id, seq, false), NextMm::Walk { mm: mms[1], force: false });
-        assert_eq!(lru.next_mm(id, seq, false), NextMm::Walk { mm: new, force: true });
-        assert_eq!(lru.next_mm(id, seq, false), NextMm::Over { won: true });
+        assert_eq!(lru.next_mm((id, 0), seq, false), NextMm::Walk { mm: mms[1], force: false });
+        assert_eq!(lru.next_mm((id, 0), seq, false), NextMm::Walk { mm: new, force: true });
+        assert_eq!(lru.next_mm((id, 0), seq, false), NextMm::Over { won: true });
     }
 
     #[test]
     fn removal_in_the_middle_of_an_iteration_loses_nobody() {
         let (mut lru, id, mms) = lru();
-        assert_eq!(lru.next_mm(id, Seq(3), false), NextMm::Walk { mm: mms[0], force: true });
+        assert_eq!(lru.next_mm((id, 0), Seq(3), false), NextMm::Walk { mm: mms[0], force: true });
         lru.remove_mm(mms[0]);
-        assert_eq!(lru.next_mm(id, Seq(3), false), NextMm::Walk { mm: mms[1], force: true });
+        assert_eq!(lru.next_mm((id, 0), Seq(3), false), NextMm::Walk { mm: mms[1], force: true });
         lru.remove_mm(mms[2]);
-        assert_eq!(lru.next_mm(id, Seq(3), false), NextMm::Over { won: true });
+        assert_eq!(lru.next_mm((id, 0), Seq(3), false), NextMm::Over { won: true });
     }
 }

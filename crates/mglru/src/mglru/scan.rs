@@ -9,9 +9,7 @@ use crate::mglru::generations::Evictable;
 use crate::state::Lru;
 use crate::state::controller::Question;
 use crate::stats::{Counter, by_type, pgscan};
-use crate::types::{
-    FolioId, LruType, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, MIN_NR_GENS, Tier, Zone,
-};
+use crate::types::{FolioId, LruType, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, Tier, Zone};
 
 /// One scan of one type (spec §5.4).
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +142,8 @@ impl Lru {
             isolated: 0,
             skipped: 0,
         };
-        if self.lruvecs[id.index()].mg.nr_gens(lru_type) == MIN_NR_GENS {
+        let mg = &self.lruvecs[id.index()].mg;
+        if mg.nr_gens(lru_type) == mg.span.kept {
             return scan;
         }
         for zone in zones_from(ctl.reclaim_idx) {
@@ -154,6 +153,8 @@ impl Lru {
             }
         }
         self.count_scan(ctl, &scan);
+        let since = &mut self.lruvecs[id.index()].mg.scanned_since;
+        since.iter_mut().for_each(|pages| *pages += scan.scanned);
         host.trace(TraceEvent::Isolated(scan.event(ctl, max_folios)));
         scan
     }

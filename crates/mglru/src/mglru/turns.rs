@@ -71,7 +71,11 @@ enum Turn {
 
 impl MglruLoop {
     pub(crate) fn evictable(&self) -> Evictable {
-        Evictable::under(self.protection.swappiness)
+        Evictable::under(self.swappiness())
+    }
+
+    fn swappiness(&self) -> u8 {
+        self.protection.swappiness
     }
 
     fn over(&mut self, rotate: bool) -> Turn {
@@ -138,7 +142,7 @@ impl Lru {
             Turn::Over => self.finish_mglru(ctl, work, host),
             Turn::Age => {
                 work.walking = true;
-                work.aging = Some(self.start_aging(work.lruvec, work.evictable(), false));
+                work.aging = Some(self.start_needed(work.lruvec, work.swappiness()));
                 MglruStep::Aging { held: 0 }
             }
             Turn::Evict(max_folios) => self.evict_turn(ctl, work, max_folios, host),

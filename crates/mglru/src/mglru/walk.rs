@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::folio::Bit;
 use crate::host::{Backing, Harvest, Host, PmdView, Va};
 use crate::state::Lru;
-use crate::state::lruvec::WalkState;
+use crate::state::generations::WalkState;
 use crate::stats::Counter;
 use crate::types::{FolioId, LruType, LruvecId, MAX_LRU_BATCH, MmId, Seq};
 
@@ -61,7 +61,7 @@ impl Lru {
         let mut slice = Slice::default();
         let mut harvest = core::mem::take(&mut self.scratch.harvest);
         for _ in 0..SLICE_TABLES {
-            if self.lruvecs[walk.lruvec.index()].mg.max_seq != walk.seq {
+            if self.lruvecs[walk.lruvec.index()].mg.now(walk.evictable) != walk.seq {
                 slice.over = true;
                 break;
             }
@@ -90,7 +90,8 @@ impl Lru {
         if skips_mapping(pmd, walk.evictable) {
             return pmd.mapping_end;
         }
-        let state = &self.lruvecs[walk.lruvec.index()].mg.walk;
+        let mg = &self.lruvecs[walk.lruvec.index()].mg;
+        let state = &mg.walks[mg.clock(walk.evictable)];
         if skips_table(walk, pmd, state, &self.config) {
             return pmd.next;
         }
@@ -107,7 +108,11 @@ impl Lru {
         let mut promoted = 0;
         for young in &harvest.young {
             self.note_dirty_pte(young.folio, young.dirty);
-            promoted += u32::from(self.promote(young.folio));
+            promoted += u32::from(if self.config.is_mglru() {
+                self.promote(young.folio)
+            } else {
+                self.classic_walked(young.folio)
+            });
         }
         promoted
     }
@@ -126,8 +131,9 @@ impl Lru {
         let young = harvest.young_entries();
         let busy = harvest.contended && self.config.version().remembers_busy_tables;
         if busy || is_suitable(harvest.entries, young) {
-            let filters = &mut self.lruvecs[walk.lruvec.index()].mg.walk.filters;
-            filters.insert(walk.seq.plus(1), walk.mm, pmd.at);
+            let mg = &mut self.lruvecs[walk.lruvec.index()].mg;
+            let clock = mg.clock(walk.evictable);
+            mg.walks[clock].filters.insert(walk.seq.plus(1), walk.mm, pmd.at);
         }
     }
 }

@@ -134,8 +134,7 @@ impl Lru {
         let online = self.memcgs[memcg].online;
         let sizable = if online { size >> ctl.priority != 0 } else { size != 0 };
         let mg = &self.lruvecs[id.index()].mg;
-        let oldest = mg.oldest_evictable(evictable, self.config.aging_rule);
-        let is_old = mg.birth[oldest.generation().index()] <= born_before;
+        let is_old = mg.oldest_birth(evictable, self.config.aging_rule) <= born_before;
         !protection.below_min() && sizable && is_old
     }
 }

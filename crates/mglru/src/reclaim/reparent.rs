@@ -5,9 +5,7 @@ use crate::folio::{Bit, List};
 use crate::mglru::generations::{Bump, Evictable};
 use crate::state::Lru;
 use crate::state::lruvec::ClassicList;
-use crate::types::{
-    Gen, LruType, LruvecId, MAX_NR_GENS, MAX_NR_ZONES, MemcgId, Nanos, NodeId, Zone,
-};
+use crate::types::{Gen, LruType, LruvecId, MAX_NR_ZONES, MemcgId, Nanos, NodeId, Zone};
 
 impl Lru {
     /// Removes a group. Where that is the rule its folios become its parent's at once, and nothing
@@ -21,7 +19,7 @@ impl Lru {
         for node in (0..self.config.nr_nodes).map(NodeId) {
             let [from, to] = [memcg, parent].map(|memcg| self.lruvec_id(memcg, node));
             if self.config.is_mglru() {
-                self.make_four_generations(to, now);
+                self.open_all_generations(to, now);
                 self.move_generations(from, to);
             } else {
                 self.move_classic(from, to);
@@ -47,22 +45,22 @@ impl Lru {
         empty
     }
 
-    /// Opens generations without a walk until both types have all four.
-    fn make_four_generations(&mut self, id: LruvecId, now: Nanos) {
-        let is_short = |lru: &Self| {
-            let mg = &lru.lruvecs[id.index()].mg;
-            LruType::ALL.iter().any(|&t| mg.nr_gens(t) < MAX_NR_GENS as u64)
-        };
-        while is_short(self) {
-            let seq = self.lruvecs[id.index()].mg.max_seq;
-            self.skip_walk(id, seq);
-            while matches!(self.bump(id, seq, Evictable::Both, now), Bump::More { .. }) {}
+    /// Opens generations without a walk until both types have as many as they may.
+    fn open_all_generations(&mut self, id: LruvecId, now: Nanos) {
+        loop {
+            let mg = &self.lruvecs[id.index()].mg;
+            let Some(short) = LruType::ALL.into_iter().find(|&t| !mg.is_full(t)) else { return };
+            let types = if mg.span.one_clock { Evictable::Both } else { Evictable::only(short) };
+            let (clock, seq) = (mg.clock(types), mg.now(types));
+            self.skip_walk((id, clock), seq);
+            while matches!(self.bump(id, seq, types, now), Bump::More { .. }) {}
         }
     }
 
     /// Each slot joins the cold end of the parent's slot of the same number, whatever age that is.
     fn move_generations(&mut self, from: LruvecId, to: LruvecId) {
-        for slot in (0..MAX_NR_GENS as u8).map(Gen) {
+        let slots = self.lruvecs[from.index()].mg.span.most as u8;
+        for slot in (0..slots).map(Gen) {
             for lru_type in LruType::ALL {
                 for zone in (0..MAX_NR_ZONES as u8).map(Zone) {
                     self.move_slot([from, to], slot, lru_type, zone);
@@ -78,9 +76,9 @@ impl Lru {
         let [from, to] = ids.map(LruvecId::index);
         let n = core::mem::take(&mut self.lruvecs[from].mg.pages[g][t][z]);
         self.lruvecs[to].mg.pages[g][t][z] += n;
-        let was_active = self.lruvecs[from].mg.is_active(slot);
+        let was_active = self.lruvecs[from].mg.is_active(slot, lru_type);
         let inactive = &mut self.nodes[self.lruvecs[to].node.index()].inactive_pages[t];
-        match (was_active, self.lruvecs[to].mg.is_active(slot)) {
+        match (was_active, self.lruvecs[to].mg.is_active(slot, lru_type)) {
             (true, false) => *inactive += n.max(0) as u64,
             (false, true) => *inactive -= n.max(0) as u64,
             _ => {}

@@ -8,7 +8,7 @@ use crate::types::{MemcgId, MmId, NodeId};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mm {
     pub(crate) memcg: MemcgId,
-    /// Bit `node % 64`: ran there since the last walk.
+    /// Bit `node % 32` of the half that a clock has: ran there since that clock's last walk.
     pub(crate) ran: u64,
 }
 
@@ -20,18 +20,18 @@ impl Mms {
     /// Notes that the address space runs on a node.
     #[inline]
     pub(crate) fn note_run(&mut self, mm: MmId, node: NodeId) {
-        self.0[mm.index()].ran |= node_bit(node);
+        self.0[mm.index()].ran |= node_bit(node, 0) | node_bit(node, 1);
     }
 
-    /// Tells whether it ran there since this was last asked.
-    pub(crate) fn take_ran(&mut self, mm: MmId, node: NodeId) -> bool {
+    /// Tells whether it ran there since this was last asked for the same clock.
+    pub(crate) fn take_ran(&mut self, mm: MmId, node: NodeId, clock: usize) -> bool {
         let ran = &mut self.0[mm.index()].ran;
-        let was = *ran & node_bit(node) != 0;
-        *ran &= !node_bit(node);
+        let was = *ran & node_bit(node, clock) != 0;
+        *ran &= !node_bit(node, clock);
         was
     }
 }
 
-fn node_bit(node: NodeId) -> u64 {
-    1 << (node.0 % 64)
+fn node_bit(node: NodeId, clock: usize) -> u64 {
+    1 << (usize::from(node.0 % 32) + 32 * clock)
 }

@@ -2,11 +2,8 @@
 //! the classic LRU. Both exist in every lruvec; the configuration decides which one is used.
 
 use crate::folio::{Folios, List};
-use crate::state::bloom::BloomPair;
-use crate::state::controller::Controller;
-use crate::types::{
-    ANON_AND_FILE, Gen, LruType, MAX_NR_GENS, MAX_NR_ZONES, MemcgId, Nanos, NodeId, Seq, Zone,
-};
+use crate::state::generations::{Generations, Span};
+use crate::types::{ANON_AND_FILE, LruType, MAX_NR_ZONES, MemcgId, Nanos, NodeId, Zone};
 
 /// Names a classic list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,37 +48,6 @@ impl ClassicList {
     }
 }
 
-/// `[generation][type][zone]`.
-pub(crate) type PerSlot<T> = [[[T; MAX_NR_ZONES]; ANON_AND_FILE]; MAX_NR_GENS];
-
-/// Page-table walks of one lruvec (spec §2.2 "mm-walk state", §4.2).
-#[derive(Clone, Debug)]
-pub(crate) struct WalkState {
-    /// The last generation a complete walk was made for.
-    pub(crate) seq: Seq,
-    /// Next position in the memcg's mm list; `None`: no iteration is under way.
-    pub(crate) cursor: Option<usize>,
-    /// Mms at this position and beyond are new since the last iteration.
-    pub(crate) tail: usize,
-    /// Tables worth a visit, for this generation and the next.
-    pub(crate) filters: BloomPair,
-}
-
-/// Generations of one lruvec.
-#[derive(Clone, Debug)]
-pub(crate) struct Generations {
-    pub(crate) max_seq: Seq,
-    pub(crate) min_seq: [Seq; ANON_AND_FILE],
-    pub(crate) birth: [Nanos; MAX_NR_GENS],
-    /// The window slid over a type while it was not evictable: list and generation of its folios
-    /// may be in any order since.
-    pub(crate) slid: [bool; ANON_AND_FILE],
-    pub(crate) lists: PerSlot<List>,
-    pub(crate) pages: PerSlot<i64>,
-    pub(crate) controller: Controller,
-    pub(crate) walk: WalkState,
-}
-
 /// Active and inactive lists of one lruvec (spec §8).
 #[derive(Clone, Debug)]
 pub(crate) struct ClassicLists {
@@ -89,6 +55,10 @@ pub(crate) struct ClassicLists {
     pub(crate) pages: [[u64; MAX_NR_ZONES]; 4],
     pub(crate) cost: [u64; ANON_AND_FILE],
     pub(crate) nonresident_age: u64,
+    /// How often the inactive list of a type was scanned from end to end.
+    pub(crate) turn: [u64; ANON_AND_FILE],
+    /// Pages to scan until a turn is over.
+    pub(crate) turn_left: [u64; ANON_AND_FILE],
     /// Activations by refault at the last snapshot.
     pub(crate) refault_snapshot: [u64; ANON_AND_FILE],
     /// Pages taken off the lists and not put back yet.
@@ -121,11 +91,16 @@ pub struct Lruvec {
 }
 
 impl Lruvec {
-    pub(crate) fn new(folios: &mut Folios, memcg: MemcgId, node: NodeId, now: Nanos) -> Self {
+    pub(crate) fn new(
+        folios: &mut Folios,
+        (memcg, node): (MemcgId, NodeId),
+        span: Span,
+        now: Nanos,
+    ) -> Self {
         Self {
             memcg,
             node,
-            mg: Generations::new(folios, now),
+            mg: Generations::new(folios, span, now),
             classic: ClassicLists::new(folios),
             unevictable: folios.new_list(),
             nr_unevictable: 0,
@@ -137,6 +112,11 @@ impl Lruvec {
     /// Pages of one classic list.
     pub(crate) fn classic_size(&self, list: ClassicList) -> u64 {
         self.classic.pages[list.index()].iter().sum()
+    }
+
+    /// Pages of a type's inactive list.
+    pub(crate) fn inactive(&self, lru_type: LruType) -> u64 {
+        self.classic_size(ClassicList::of(lru_type, false))
     }
 
     /// Pages of one classic list, as the group's statistics have it.
@@ -161,67 +141,6 @@ impl Lruvec {
     }
 }
 
-impl Generations {
-    /// Four generations at birth.
-    fn new(folios: &mut Folios, now: Nanos) -> Self {
-        let lists = core::array::from_fn(|_| {
-            core::array::from_fn(|_| core::array::from_fn(|_| folios.new_list()))
-        });
-        Self {
-            max_seq: Seq(MAX_NR_GENS as u64 - 1),
-            min_seq: [Seq(0); ANON_AND_FILE],
-            birth: [now; MAX_NR_GENS],
-            slid: [false; ANON_AND_FILE],
-            lists,
-            pages: [[[0; MAX_NR_ZONES]; ANON_AND_FILE]; MAX_NR_GENS],
-            controller: Controller::default(),
-            walk: WalkState {
-                seq: Seq(MAX_NR_GENS as u64 - 2),
-                cursor: None,
-                tail: 0,
-                filters: BloomPair::default(),
-            },
-        }
-    }
-
-    /// Number of generations of a type.
-    #[inline]
-    pub(crate) fn nr_gens(&self, lru_type: LruType) -> u64 {
-        self.max_seq.0 - self.min_seq[lru_type.index()].0 + 1
-    }
-
-    /// Oldest generation of a type.
-    #[inline]
-    pub(crate) fn oldest(&self, lru_type: LruType) -> Gen {
-        self.min_seq[lru_type.index()].generation()
-    }
-
-    /// Is the slot one of the two youngest, which report as active?
-    #[inline]
-    pub(crate) fn is_active(&self, generation: Gen) -> bool {
-        let youngest = self.max_seq;
-        generation == youngest.generation() || generation == Seq(youngest.0 - 1).generation()
-    }
-
-    /// Pages of a type in one generation; transient negatives count as none.
-    pub(crate) fn size_of(&self, generation: Gen, lru_type: LruType) -> u64 {
-        let zones = self.pages[generation.index()][lru_type.index()].iter();
-        zones.map(|&n| n.max(0) as u64).sum()
-    }
-
-    /// Pages of a type that report as active (the two youngest generations) or not.
-    pub(crate) fn reported(&self, lru_type: LruType, active: bool) -> u64 {
-        let slots = (0..MAX_NR_GENS as u8).map(Gen);
-        slots.filter(|&g| self.is_active(g) == active).map(|g| self.size_of(g, lru_type)).sum()
-    }
-
-    /// Are all lists of the type's oldest generation empty?
-    pub(crate) fn oldest_is_empty(&self, folios: &Folios, seq: Seq, lru_type: LruType) -> bool {
-        let lists = &self.lists[seq.generation().index()][lru_type.index()];
-        lists.iter().all(|&list| folios.is_empty(list))
-    }
-}
-
 impl ClassicLists {
     fn new(folios: &mut Folios) -> Self {
         Self {
@@ -229,6 +148,8 @@ impl ClassicLists {
             pages: [[0; MAX_NR_ZONES]; 4],
             cost: [0; ANON_AND_FILE],
             nonresident_age: 0,
+            turn: [0; ANON_AND_FILE],
+            turn_left: [0; ANON_AND_FILE],
             refault_snapshot: [0; ANON_AND_FILE],
             flushed: None,
             isolated: [0; ANON_AND_FILE],
@@ -239,17 +160,6 @@ impl ClassicLists {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_lruvec_is_born_with_four_generations() {
-        let mut folios = Folios::default();
-        let lruvec = Lruvec::new(&mut folios, MemcgId(0), NodeId(0), 7);
-        assert_eq!(lruvec.mg.max_seq, Seq(3));
-        assert_eq!(LruType::ALL.map(|t| lruvec.mg.nr_gens(t)), [4, 4]);
-        assert_eq!((lruvec.mg.walk.seq, lruvec.mg.birth), (Seq(2), [7; 4]));
-        let active = (0..4).map(Gen).filter(|&g| lruvec.mg.is_active(g));
-        assert_eq!(active.collect::<alloc::vec::Vec<_>>(), [Gen(2), Gen(3)]);
-    }
 
     #[test]
     fn classic_lists_know_their_type() {

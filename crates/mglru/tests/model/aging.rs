@@ -37,16 +37,20 @@ impl Naive {
             true => self.min_seq[ANON],
             false => types.iter().map(|&t| self.min_seq[t]).min().unwrap(),
         };
-        if oldest + 2 > self.max_seq {
+        let kept = self.kept();
+        if oldest + kept > self.max_seq {
             return Need::Must;
         }
-        if oldest + 2 < self.max_seq {
+        let full = oldest + self.most() == self.max_seq + 1;
+        if oldest + kept < self.max_seq || full {
             return Need::No;
         }
         let size = |seq| types.iter().map(|&t| self.size_of(seq, t)).sum::<u64>();
         let total = self.evictable_size(swappiness);
-        let (young, old) = (size(self.max_seq), size(self.max_seq - 2));
-        if k612 && !(young * 2 > total || old * 4 < total) { Need::No } else { Need::Should }
+        let (young, old) = (size(self.max_seq), size(self.max_seq - kept));
+        let kept = kept as u64;
+        let spread = young * kept > total || old * (kept + 2) < total;
+        if k612 && !spread { Need::No } else { Need::Should }
     }
 
     pub fn evictable_size(&self, swappiness: u8) -> u64 {
@@ -169,10 +173,10 @@ impl Naive {
 
     /// Spec §4.5.
     fn bump(&mut self, swappiness: u8) {
-        self.lists.resize_with(self.max_seq + 5, Default::default);
+        self.lists.resize_with(self.max_seq + self.most() + 1, Default::default);
         let next = self.max_seq + 1;
         for t in [ANON, FILE] {
-            if self.max_seq - self.min_seq[t] + 1 < 4 {
+            if self.max_seq - self.min_seq[t] + 1 < self.most() {
                 continue;
             }
             if evictable(swappiness).contains(&t) {
@@ -188,15 +192,15 @@ impl Naive {
         self.rename_slots();
     }
 
-    /// The generation field names one of four slots (spec §2.1). After a slide an older folio may
+    /// The generation field names one of as many slots as there can be generations (spec §2.1). After a slide an older folio may
     /// lie in a younger list; once the window has passed its generation, its slot stands for the
     /// next one of that number.
     fn rename_slots(&mut self) {
-        let min = self.min_seq;
+        let (min, most) = (self.min_seq, self.most());
         for page in self.pages.values_mut() {
             let t = Self::type_of(page);
             while page.seq.is_some_and(|seq| seq < min[t]) {
-                page.seq = page.seq.map(|seq| seq + 4);
+                page.seq = page.seq.map(|seq| seq + most);
             }
         }
     }
@@ -271,7 +275,9 @@ impl Naive {
         let old = self.min_seq;
         let mut new = old;
         for &t in &evictable(swappiness) {
-            while new[t] + 2 <= self.max_seq && self.lists[new[t]][t].iter().all(Vec::is_empty) {
+            while new[t] + self.kept() <= self.max_seq
+                && self.lists[new[t]][t].iter().all(Vec::is_empty)
+            {
                 new[t] += 1;
             }
         }
@@ -281,7 +287,7 @@ impl Naive {
                 new[FILE] = new[ANON].max(old[FILE]);
             }
         } else {
-            let s = self.max_seq - 2;
+            let s = self.max_seq - self.kept();
             for (lead, lag) in [(ANON, FILE), (FILE, ANON)] {
                 if new[lead] > s && new[lag] < s {
                     new[lead] = s.max(old[lead]);

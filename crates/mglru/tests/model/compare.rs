@@ -19,7 +19,7 @@ impl Pair {
         }
         for (&key, page) in &self.naive.pages {
             let id = self.ids[&key];
-            assert_eq!(self.position(id), position(page), "{when}: folio {key}");
+            assert_eq!(self.position(id), position(page, self.naive.most()), "{when}: folio {key}");
         }
         assert_eq!(self.counts(), self.naive.counts, "{when}: counters");
     }
@@ -63,7 +63,7 @@ const BITS: [Bit; 7] = [
     Bit::SWAPCACHE,
 ];
 
-fn position(page: &Page) -> Position {
+fn position(page: &Page, most: usize) -> Position {
     let bits = [
         page.referenced,
         page.workingset,
@@ -73,5 +73,5 @@ fn position(page: &Page) -> Position {
         page.reclaim,
         page.swapcache,
     ];
-    (page.seq.map(|seq| seq % 4), page.refs, bits)
+    (page.seq.map(|seq| seq % most), page.refs, bits)
 }

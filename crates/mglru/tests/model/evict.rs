@@ -83,7 +83,7 @@ impl Naive {
         out: &mut Vec<Key>,
     ) -> Scan {
         let mut scan = Scan { left: max, ..Scan::default() };
-        if self.max_seq - self.min_seq[t] + 1 == 2 {
+        if self.max_seq - self.min_seq[t] + 1 == self.kept() {
             return scan;
         }
         // All zones are eligible: from the highest down.

@@ -117,14 +117,16 @@ pub struct Naive {
 
 impl Naive {
     pub fn new(config: Config) -> Self {
+        let most = usize::from(config.generations);
+        let max_seq = (most / 2 + 2).min(most) - 1;
         Self {
             config,
             pages: BTreeMap::new(),
-            lists: vec![Default::default(); 8],
-            max_seq: 3,
+            lists: vec![Default::default(); 2 * most.max(4)],
+            max_seq,
             min_seq: [0, 0],
             controller: Controller::default(),
-            walk_seq: 2,
+            walk_seq: max_seq - 1,
             walk_tail: 0,
             filters: [None, None],
             mms: Vec::new(),
@@ -135,6 +137,16 @@ impl Naive {
             low: 0,
             bins: Bins::default(),
         }
+    }
+
+    /// The most generations there can be.
+    pub fn most(&self) -> usize {
+        usize::from(self.config.generations)
+    }
+
+    /// Those that cannot be evicted.
+    pub fn kept(&self) -> usize {
+        self.most() / 2
     }
 
     pub fn k612(&self) -> bool {
@@ -171,21 +183,21 @@ impl Naive {
         if self.k612() {
             return match () {
                 _ if page.active => max,
-                _ if fresh || wbk => max - 1,
-                _ if tail || min + 2 >= max => min,
+                _ if fresh || wbk => max + 1 - self.kept(),
+                _ if tail || min + self.kept() >= max => min,
                 _ => min + 1,
             };
         }
         let ws = usize::from(page.workingset);
         let proven = usize::from(page.workingset || page.referenced);
         let d = match () {
-            _ if page.active => 2 - ws,
-            _ if tail => 4,
-            _ if fresh || wbk => 2,
-            _ if self.config.patches.prefault => 4 - proven,
-            _ => 4 - ws,
+            _ if page.active => self.kept() - ws,
+            _ if tail => self.most(),
+            _ if fresh || wbk => self.kept(),
+            _ if self.config.patches.prefault => self.most() - proven,
+            _ => self.most() - ws,
         };
-        (max + 1 - d).max(min)
+        (max + 1).saturating_sub(d.max(1)).max(min)
     }
 
     /// Insertion: head, or tail of the oldest.
@@ -224,11 +236,11 @@ impl Naive {
 
     /// Off its generation; not for reclaim: stays young when it is put back.
     pub fn remove(&mut self, key: Key) {
-        let max = self.max_seq;
+        let oldest_young = self.max_seq + 1 - self.kept();
         self.unlink(key);
         let page = self.pages.get_mut(&key).unwrap();
         if let Some(seq) = page.seq.take() {
-            page.active |= seq + 1 >= max;
+            page.active |= seq >= oldest_young;
         }
     }
 
@@ -255,8 +267,8 @@ impl Naive {
         let t = Self::type_of(&self.pages[&key]);
         let n = self.pages[&key].n;
         self.counts.refaults[t] += n;
-        let recent =
-            if k612 { shadow.seq == self.min_seq[t] } else { self.max_seq - shadow.seq < 4 };
+        let window = self.max_seq - shadow.seq < self.most();
+        let recent = if k612 { shadow.seq == self.min_seq[t] } else { window };
         if !recent {
             return;
         }

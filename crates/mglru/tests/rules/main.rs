@@ -14,6 +14,7 @@ mod eviction;
 mod folios;
 mod groups;
 mod kswapd;
+mod measures;
 mod mechanisms;
 mod memcg_lru;
 mod misport;

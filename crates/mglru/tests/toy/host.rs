@@ -240,6 +240,6 @@ impl Toy {
                 folios[folio].flags.set(Bit::DIRTY);
             }
         }
-        folios[folio].mapcount = 0;
+        folios[folio].set_mapcount(0);
     }
 }

@@ -126,7 +126,8 @@ impl World {
         let was = self.toy.spaces[mm.index()].ptes.insert(page, pte);
         assert!(was.is_none(), "page {page} is mapped already");
         self.toy.spaces[mm.index()].young_tables.insert(page / TABLE);
-        self.lru.folios_mut()[folio].mapcount += 1;
+        let entry = &mut self.lru.folios_mut()[folio];
+        entry.set_mapcount(entry.mapcount() + 1);
     }
 
     /// A fault that brings a new folio in, for a page in the mapping its kind belongs to.
@@ -184,7 +185,7 @@ impl World {
         let key = self.next_key;
         self.next_key += 1;
         let upper = self.lru.split(folio, [key, 0]);
-        self.lru.folios_mut()[upper].mapcount = 0;
+        self.lru.folios_mut()[upper].set_mapcount(0);
         upper
     }
 
@@ -197,7 +198,7 @@ impl World {
         let group = self.toy.lruvec_groups[f.lruvec.index()];
         self.toy.groups[group].charged -= f.pages();
         self.toy.stored.remove(&folio);
-        self.lru.folios_mut()[folio].mapcount = 0;
+        self.lru.folios_mut()[folio].set_mapcount(0);
         self.lru.remove(folio);
         self.lru.free_folio(folio);
     }
@@ -285,7 +286,8 @@ impl World {
     pub fn age_of(&self, memcg: MemcgId, folio: FolioId) -> u64 {
         let generation = self.lru.folios()[folio].flags.generation().expect("in a generation");
         let (max, _) = self.window(memcg);
-        (max + 4 - u64::from(generation.0)) % 4
+        let most = u64::from(self.lru.config().generations);
+        (max % most + most - u64::from(generation.0)) % most
     }
 
     /// Is the bit set?

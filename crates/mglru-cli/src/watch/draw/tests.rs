@@ -9,8 +9,12 @@ use ratatui::backend::TestBackend;
 use super::*;
 
 fn look(has_generations: bool) -> Look {
-    let generation =
-        |seq, anon, file| mglru::GenerationSize { seq, born: seq, pages: [anon, file] };
+    let generation = |seq, anon, file| mglru::GenerationSize {
+        seq,
+        born: seq,
+        pages: [anon, file],
+        slots: [None; 2],
+    };
     let generations = if has_generations {
         vec![generation(7, 100, 0), generation(8, 50, 900)]
     } else {

@@ -30,6 +30,8 @@ const EXPECTED: &str = "a line of blkparse: device, cpu, number, time, pid, acti
 #[derive(Default)]
 pub(super) struct Blkparse {
     devices: Spaces,
+    /// Lines of other actions, and one of them.
+    others: Option<(u64, String)>,
 }
 
 impl Parser for Blkparse {
@@ -51,7 +53,12 @@ impl Parser for Blkparse {
         if !is_device || ![cpu, sequence, pid].into_iter().all(|field| is_number(field)) {
             return Err(EXPECTED.to_string());
         }
-        let Some(operation) = kind_of(kind).filter(|_| *action == b"Q") else { return Ok(()) };
+        let Some(operation) = kind_of(kind) else { return Ok(()) };
+        if *action != b"Q" {
+            let name = || String::from_utf8_lossy(action).into_owned();
+            self.others.get_or_insert_with(|| (0, name())).0 += 1;
+            return Ok(());
+        }
         let [sector, b"+", sectors, ..] = rest else {
             // A flush has no sectors.
             let is_flush = kind.starts_with(b"F");
@@ -64,6 +71,14 @@ impl Parser for Blkparse {
         let space = self.devices.number(device)?;
         found.push((Event { time: when, operation, space, page: run.first, nr: run.nr }, 1));
         Ok(())
+    }
+
+    fn passed_over(&self) -> Option<String> {
+        let (n, action) = self.others.as_ref()?;
+        Some(format!(
+            "lines with action Q count, and none of its {n} requests' lines has it (the first has \
+             {action}): record with `blktrace -a queue`"
+        ))
     }
 
     fn names(&mut self) -> Vec<(u32, String)> {

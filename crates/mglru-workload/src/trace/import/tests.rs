@@ -183,6 +183,7 @@ fn errors_name_their_line() {
         ("damon", "4000-1000: 1\n", "line 1: expected a region"),
         ("damon", "0-ffffffffffff0000: 1\n", "at most 16777216 pages"),
         ("blkparse", "8,0 3 2 0.5 697 Q W 16 8 [kj]\n", "line 1: expected a line of blkparse"),
+        ("blkparse", "8,0 3 2 0.5 697 D W 16 + 8 [kj]\n", "has it (the first has D): record with"),
         ("perf-script", "ls 12 page-faults: 1\n", "a time such as"),
         ("perf-script", "ls 12 1.0: page-faults: main\n", "-F +addr"),
         ("perf-script", "ls 12 1.0: page-faults: 401000 main+0x1c (/bin/ls)\n", "-F +addr"),

@@ -61,13 +61,13 @@ impl Lru {
 
     /// Spec §10.4, defect 6. With two generations left the budget keeps its stale value.
     fn overwrite_budget(&self, work: &mut MglruLoop) {
-        if self.aging_need(work.lruvec, work.evictable()) != AgingNeed::Must {
+        if self.aging_need(work.lruvec, work.swappiness()) != AgingNeed::Must {
             work.left = self.evictable_size(work.lruvec, work.evictable()) as i64;
         }
     }
 
     fn aging_due(&self, ctl: &ScanControl, work: &MglruLoop) -> bool {
-        match self.aging_need(work.lruvec, work.evictable()) {
+        match self.aging_need(work.lruvec, work.swappiness()) {
             AgingNeed::No => false,
             AgingNeed::Should => ctl.priority != DEF_PRIORITY || self.config.misport.ages_at_first,
             AgingNeed::Must => true,
@@ -91,6 +91,6 @@ impl Lru {
 
     /// Three generations: aging may wait.
     fn is_spread(&self, work: &MglruLoop) -> bool {
-        self.aging_need(work.lruvec, work.evictable()) == AgingNeed::Should
+        self.aging_need(work.lruvec, work.swappiness()) == AgingNeed::Should
     }
 }

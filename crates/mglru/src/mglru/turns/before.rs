@@ -21,7 +21,7 @@ impl Lru {
         if work.protection.below_min() {
             return Some(-1);
         }
-        let need = self.aging_need(work.lruvec, work.evictable());
+        let need = self.aging_need(work.lruvec, work.swappiness());
         let size = self.evictable_size(work.lruvec, work.evictable());
         let memcg = self.place(work.lruvec).memcg;
         let size = if need == AgingNeed::Must { 0 } else { size };
