@@ -1,6 +1,5 @@
 //! Carries out `mglru advise`: limits that a program can do with, and why.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use mglru_lab::capture::Capture;
 use mglru_lab::render;
 use mglru_live::steer::{Choice, refused, sample};
 use mglru_traces::tools::{self, ReplayRequest};
-use mglru_workload::trace::{Format as TraceFormat, TraceFile, View};
+use mglru_workload::trace::{Format as TraceFormat, TraceFile, View, unpacked};
 
 use super::Answer;
 use super::capture::duration;
@@ -63,8 +62,8 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &Args) -> Answer {
     let bounds = Bounds { pressure_percent: args.pressure, cold_ms: args.cold.as_secs_f64() * 1e3 };
     let advice = match &args.file {
-        Some(file) if is_capture(file)? => of_capture(file, args, bounds)?,
-        Some(file) => of_trace(file, args.trace_format, bounds)?,
+        Some(file) if is_capture(file) => of_capture(file, args, bounds)?,
+        Some(file) => of_trace(file, args, bounds)?,
         None => of_pager(args, bounds)?,
     };
     let text = match args.format {
@@ -74,13 +73,14 @@ pub(super) fn run(args: &Args) -> Answer {
     Ok((text, 0))
 }
 
-/// True for text with the headers of a capture, within its first lines.
-fn is_capture(file: &Path) -> Result<bool, Error> {
+/// True for text with the headers of a capture, within its first lines. What cannot be read is left
+/// to the reader of traces, which says why.
+fn is_capture(file: &Path) -> bool {
     let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    read.map_err(|e| Error::io(file, e))?;
+    let read = unpacked(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     let text = String::from_utf8_lossy(&head);
-    Ok(text.lines().any(|line| line.starts_with("==> ") || line.starts_with("time: ")))
+    let is_header = |line: &str| line.starts_with("==> ") || line.starts_with("time: ");
+    read.is_ok() && text.lines().any(is_header)
 }
 
 fn of_capture(file: &Path, args: &Args, bounds: Bounds) -> Result<Advice, Error> {
@@ -90,10 +90,15 @@ fn of_capture(file: &Path, args: &Args, bounds: Bounds) -> Result<Advice, Error>
     advice.map_err(|problem| Error::Request(format!("{name}: {problem}")))
 }
 
-fn of_trace(file: &Path, format: Option<TraceFormat>, bounds: Bounds) -> Result<Advice, Error> {
+fn of_trace(file: &Path, args: &Args, bounds: Bounds) -> Result<Advice, Error> {
+    if let Some(group) = &args.group {
+        let problem =
+            format!("--group {group}: {} is a trace, which has no groups", file.display());
+        return Err(Error::Request(problem));
+    }
     let request = ReplayRequest {
         file: TraceFile::open(file)?,
-        format,
+        format: args.trace_format,
         view: View::Pages,
         policies: Vec::new(),
         sizes: Vec::new(),

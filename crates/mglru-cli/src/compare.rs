@@ -6,6 +6,7 @@ use super::Answer;
 use mglru_error::Error;
 use mglru_lab::capture::{self, Side};
 use mglru_lab::compare::{self, Comparison};
+use mglru_lab::record::Record;
 use mglru_lab::render;
 use mglru_lab::store;
 
@@ -55,14 +56,16 @@ enum Form {
 }
 
 pub(super) fn run(args: &Args) -> Answer {
-    let mut remark = None;
-    let found = match [capture::is_capture(&args.a)?, capture::is_capture(&args.b)?] {
+    let (found, remark) = match [capture::is_capture(&args.a)?, capture::is_capture(&args.b)?] {
         [true, true] => {
             let sides = [Side::load(&args.a)?, Side::load(&args.b)?];
-            remark = capture::remark(&sides);
-            capture::compare(&sides, &args.metrics, args.all)?
+            let remark = capture::remark(&sides);
+            (capture::compare(&sides, &args.metrics, args.all)?, remark)
         }
-        [false, false] => of_records(args)?,
+        [false, false] => {
+            let sides = [store::load(&args.a)?, store::load(&args.b)?];
+            (of_records(args, &sides)?, other_plan(&sides).unwrap_or_default())
+        }
         [is_first, _] => {
             let (captures, records) =
                 if is_first { (&args.a, &args.b) } else { (&args.b, &args.a) };
@@ -75,21 +78,30 @@ pub(super) fn run(args: &Args) -> Answer {
         return Ok(("no counter differs\n".to_string(), 0));
     }
     let text = match args.format {
-        Form::Table => render::comparisons(&found) + remark.unwrap_or_default(),
+        Form::Table => render::comparisons(&found) + &remark,
         Form::Letter => render::letter(&found),
         Form::Mmtests => render::mmtests(&found),
-        Form::Json => render::json(&serde_json::json!({ "comparisons": found })),
+        Form::Json => render::json(&serde_json::json!({ "comparisons": found, "remark": remark })),
     };
     Ok((text, 0))
 }
 
-fn of_records(args: &Args) -> Result<Vec<Comparison>, Error> {
-    let (a, b) = (store::load(&args.a)?, store::load(&args.b)?);
+/// Says that the records are of different plans, or of one plan before and after it changed.
+fn other_plan([a, b]: &[Vec<Record>; 2]) -> Option<String> {
+    let (a, b) = (a.first()?, b.first()?);
+    match (a.plan == b.plan, a.plan_hash == b.plan_hash) {
+        (true, true) => None,
+        (true, false) => Some(format!("The two sides ask for different things of {}.\n", a.plan)),
+        _ => Some(format!("The first side is of plan {}, the second of {}.\n", a.plan, b.plan)),
+    }
+}
+
+fn of_records(args: &Args, [a, b]: &[Vec<Record>; 2]) -> Result<Vec<Comparison>, Error> {
     let metrics = match args.metrics.is_empty() {
-        true => compare::every_metric(&b),
+        true => compare::every_metric(b),
         false => args.metrics.clone(),
     };
-    let found = compare::namesakes(&a, &b, &metrics);
+    let found = compare::namesakes(a, b, &metrics);
     if found.is_empty() {
         let (a, b) = (args.a.display(), args.b.display());
         let problem = format!("{a} and {b} share no variant, seed and metric");

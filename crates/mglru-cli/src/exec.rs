@@ -73,7 +73,7 @@ pub(super) struct Args {
     /// that ends in .pftrace or .perfetto-trace). They go through a buffer that takes 260 KiB of
     /// the budget; what it has no room for is lost and counted. The program waits for the file at
     /// its end alone, 6 s at most
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::run::file)]
     trace_events: Option<PathBuf>,
     /// Writes page faults among the trace events, as `page_fault_user`: `mglru trace record --by
     /// pager` makes a trace of the program's pages from them

@@ -24,6 +24,7 @@ mod profile;
 mod run;
 mod run_all;
 mod show;
+mod signals;
 mod start_cost;
 mod sweep;
 mod terminal;

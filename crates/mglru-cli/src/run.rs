@@ -7,6 +7,7 @@ use mglru_guest::order::Until;
 
 use super::ask::{self, Skin};
 use super::{Answer, Asked, Format, run_all, until, watch};
+use crate::signals::{at_signal, signals};
 use mglru_error::Error;
 use mglru_lab::plan::Plan;
 use mglru_lab::record::Record;
@@ -17,6 +18,7 @@ use mglru_lab::samples::Series;
 use mglru_lab::sides::Sides;
 use mglru_lab::spec::Experiment;
 use mglru_lab::store::{self, Found, Store};
+use mglru_lab::trace_events;
 use mglru_lab::watch::Break;
 
 /// Names the file that holds the command that repeats a run.
@@ -74,7 +76,7 @@ pub(super) struct Args {
     /// Write the kernel's trace events of each run to FILE: ftrace text, or a Perfetto trace where
     /// the name ends in .pftrace or .perfetto-trace. Of several runs each has a file, with its
     /// name before the ending. The model's records are the same with and without
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["until", "gdb"])]
+    #[arg(long, value_name = "FILE", value_parser = file, conflicts_with_all = ["until", "gdb"])]
     trace_events: Option<PathBuf>,
     /// Show each run of the model while it is made: groups, generations as bars, rates, which
     /// thread reclaims and what it waits for. Keys pause the run, step through it and set its pace;
@@ -113,12 +115,23 @@ pub(super) struct Output {
     pub(super) quiet: bool,
 }
 
+/// Takes the name of a file to write; `-` would be one where standard output has something else.
+pub(super) fn file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("name a file: standard output is taken".to_string()),
+        _ => Ok(PathBuf::from(text)),
+    }
+}
+
 pub(super) fn run(args: &Args) -> Answer {
     if let Some(until) = &args.until {
         return until::execute(&args.asked, &args.output, until, args.gdb);
     }
     let asked = Asked { is_quick: !args.full, ..args.asked.clone() };
     let events = args.trace_events.as_deref();
+    if events.is_some() {
+        at_signal(signals()?, trace_events::discard_unfinished);
+    }
     match asked.plan.as_str() {
         "all" if events.is_some() => {
             Err(Error::Request("--trace-events: name one plan".to_string()))

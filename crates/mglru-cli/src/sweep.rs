@@ -189,7 +189,7 @@ fn tasks(experiment: &Experiment, dir: &Path, file: &Path) -> Answer {
     Ok((format!("{} tasks: {}\n", missing.len(), file.display()), 0))
 }
 
-/// Takes the records of a file; a torn last line is left out.
+/// Takes the records of a file; a torn last line is left out, and said.
 fn merge(experiment: &Experiment, dir: &Path, file: &Path) -> Result<(), Error> {
     let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
     let (mut store, _) = Store::open(dir, experiment)?;
@@ -198,6 +198,10 @@ fn merge(experiment: &Experiment, dir: &Path, file: &Path) -> Result<(), Error> 
     for (at, line) in whole.lines().enumerate() {
         let place = |e| Error::Request(format!("{}:{}: {e}", file.display(), at + 1));
         answers.take(line, &mut store).map_err(place)?;
+    }
+    let torn = text.len() - whole.len();
+    if text[whole.len()..].trim().len() > 0 {
+        eprintln!("{}: the last line is torn, its {torn} bytes are left out", file.display());
     }
     store.finish(experiment).map(|_| ())
 }

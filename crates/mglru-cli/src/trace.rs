@@ -157,6 +157,7 @@ pub(super) fn run(command: &Command) -> Answer {
             Ok((args.trace.render(&report, replay_table), 0))
         }
         Command::Mrc(args) => {
+            args.picture.iter().try_for_each(|file| args.spares(file))?;
             let curve = args.curve()?;
             if let Some(file) = &args.picture {
                 store::replace(file, &render::mrc_page(&curve))?;
@@ -184,6 +185,17 @@ impl TraceArgs {
 }
 
 impl MrcArgs {
+    /// Refuses to put the picture over the trace.
+    fn spares(&self, picture: &Path) -> Result<(), Error> {
+        let real = |path: &Path| path.canonicalize().ok();
+        match real(picture).is_some_and(|file| real(&self.trace.file) == Some(file)) {
+            true => {
+                Err(Error::Request(format!("--picture {}: this is the trace", picture.display())))
+            }
+            false => Ok(()),
+        }
+    }
+
     fn curve(&self) -> Result<Curve, Error> {
         let asked = Replayed { policies: &self.policies, sizes: &self.sizes, seed: self.seed };
         let request = asked.request(&self.trace, self.pages)?;

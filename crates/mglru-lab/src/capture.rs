@@ -8,12 +8,13 @@ mod sections;
 mod side;
 mod text;
 
-use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use indexmap::IndexMap;
 
 use mglru_error::Error;
+use mglru_workload::trace::unpacked;
 
 pub use host::{Host, Taken, take};
 pub use side::{Side, compare, is_capture, remark};
@@ -35,12 +36,14 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads a file that holds one sample or several.
+    /// Reads a file, compressed or not, that holds one sample or several.
     ///
     /// # Errors
     /// The file cannot be read, or a line of it is no counter: names file and line.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let bytes = fs::read(path).map_err(|e| Error::io(path, e))?;
+        let mut bytes = Vec::new();
+        let read = unpacked(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|e| Error::io(path, e))?;
         let wrong = |problem: String| Error::Request(format!("{}{problem}", path.display()));
         let text = std::str::from_utf8(&bytes).map_err(|e| {
             let line = 1 + bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
@@ -71,6 +74,15 @@ impl Capture {
         self.seconds().into_iter().chain(names.flatten()).collect()
     }
 
+    /// Names the counters that have no figure since they fell.
+    pub fn fallen(&self) -> impl Iterator<Item = &str> {
+        let (first, last) = (&self.samples[0].values, &self.last().values);
+        let fell = |(name, from): &(&String, &f64)| {
+            !kinds::is_gauge(name) && last.get(*name).is_some_and(|to| to < *from)
+        };
+        first.iter().filter(fell).map(|(name, _)| name.as_str())
+    }
+
     /// Tells whether it is one reading with counters, which are totals since boot then.
     pub fn is_one_reading(&self) -> bool {
         let has_counters = || self.last().values.keys().any(|name| !kinds::is_gauge(name));
@@ -98,6 +110,8 @@ impl Capture {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn capture(text: &str) -> Capture {
@@ -116,6 +130,8 @@ mod tests {
         assert_eq!(capture("pgscan 5\n").figures()["pgscan"], 5.0);
         let fell = capture("pgscan 5\npgsteal 1\npgscan 4\npgsteal 3\n").figures();
         assert_eq!(fell, [("pgsteal".to_string(), 2.0)].into());
+        let names = capture("pgscan 5\npgsteal 1\npgscan 4\npgsteal 3\n");
+        assert_eq!(names.fallen().collect::<Vec<_>>(), ["pgscan"]);
     }
 
     #[test]

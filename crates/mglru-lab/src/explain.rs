@@ -1,7 +1,8 @@
 //! The life of one page in a run of the model, in sentences or as data.
 
 use mglru_sim::explain::{List, MOST, Moment, PageId, What};
-use mglru_workload::{Layout, RegionKind};
+use mglru_sim::spec::PAGE_SIZE;
+use mglru_workload::{FileSpec, Layout, RegionKind};
 use serde::Serialize;
 
 /// Lists the events of one page in one run.
@@ -88,6 +89,21 @@ pub fn find(text: &str, layout: &Layout) -> Result<PageId, String> {
     match u32::try_from(page).ok().filter(|page| *page < layout.regions[at].pages) {
         Some(page) => Ok(PageId::Memory { region: at as u32, page }),
         None => Err(format!("anon{at} has {} pages, from 0 on", layout.regions[at].pages)),
+    }
+}
+
+/// Checks that a page which nothing happened to is one of its file: files may grow in a run, so only
+/// then is it known.
+///
+/// # Errors
+/// Says how many pages the file has.
+pub fn check(page: PageId, layout: &Layout) -> Result<(), String> {
+    let PageId::File { file, page } = page else { return Ok(()) };
+    let FileSpec { name, bytes } = &layout.files[file as usize];
+    let pages = bytes.div_ceil(PAGE_SIZE);
+    match page < pages {
+        true => Ok(()),
+        false => Err(format!("file{file} ({name}) has {pages} pages, from 0 on")),
     }
 }
 

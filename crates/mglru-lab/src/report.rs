@@ -65,7 +65,7 @@ impl Report {
             indicators,
             verdict: Verdict::NotJudged,
             gap: plan.gap.clone(),
-            absent: absent::lines(&plan.metrics, &records),
+            absent: absent::lines(plan, &records),
             records,
         };
         report.verdict = judge::overall(report.verdicts());

@@ -41,4 +41,4 @@ pub use import::{BadColumns, Columns, Delimiter, Importer, Source, TimeScale, Un
 pub use reader::TraceReader;
 pub use record::{PAGE_SHIFT, Request, View};
 pub use replay::{Access, TraceSpec, TraceWorkload};
-pub use source::{TraceFile, is_pipe};
+pub use source::{TraceFile, is_pipe, unpacked};

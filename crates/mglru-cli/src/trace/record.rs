@@ -44,7 +44,7 @@ const WINDOW: u32 = 16;
 #[derive(clap::Args)]
 pub(crate) struct RecordArgs {
     /// Write the compact trace to this file [default: the program's name and .mtr]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::run::file)]
     out: Option<PathBuf>,
     /// Choose the observer of the program
     #[arg(long, value_enum, default_value = "translation")]

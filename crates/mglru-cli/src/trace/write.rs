@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use crate::signals::{at_signal, signals};
 
 use mglru_workload::trace::{Columns, Delimiter, Format as TraceFormat, Source, TimeScale, View};
 
@@ -91,23 +90,12 @@ pub(super) fn input(path: &Path) -> &Path {
 
 /// Makes the file to write: `-` is standard output.
 fn output(path: &Path) -> Result<Output<'_>, Error> {
-    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
-    let signals = signals.map_err(|e| Error::Request(format!("signals: {e}")))?;
+    let signals = signals()?;
     let out = Output::new(if path.as_os_str() == "-" { Path::new(STDOUT) } else { path })?;
-    remove_at_signal(signals, out.beside().to_path_buf());
+    let file = out.beside().to_path_buf();
+    // It may be large, and its name begins with a dot; it may be in its place already.
+    at_signal(signals, move || _ = std::fs::remove_file(file));
     Ok(out)
-}
-
-/// Has a signal that ends the process, such as ^C, first remove an unfinished file: it may be
-/// large, and its name begins with a dot.
-fn remove_at_signal(mut signals: Signals, file: PathBuf) {
-    std::thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            // It may be in its place already.
-            let _ = std::fs::remove_file(file);
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    });
 }
 
 impl ConvertArgs {

@@ -110,6 +110,9 @@ impl Job for SimJob {
         let (machine, rules) = (&self.machine, self.rules.clone());
         let found = mglru_sim::run_explained(machine, rules, workload, seed, id);
         let (_, moments) = found.map_err(|e| e.to_string())?;
+        if moments.is_empty() {
+            explain::check(id, &layout)?;
+        }
         Ok(Life::new(run, page, &moments, &layout))
     }
 
@@ -285,10 +288,11 @@ pub(super) fn machine(
     let spec: MachineSpec = typed::from_table(table.clone()).map_err(|e| e.within("machine"))?;
     let mut spec = spec.scaled(scale);
     spec.groups = groups.iter().map(|(name, group)| (name.clone(), group.clone())).collect();
-    spec.check().map_err(spec_error)
+    spec.check().map_err(|e| spec_error(e, scale))
 }
 
-fn spec_error(error: SpecError) -> KeyError {
+/// Names the key; sizes are those of the scaled machine.
+fn spec_error(error: SpecError, scale: f64) -> KeyError {
     let (key, got, problem) = match error {
         SpecError::OutOfRange { key, got, min, max } => {
             (key, got, format!("must be from {min} to {max}"))
@@ -296,7 +300,9 @@ fn spec_error(error: SpecError) -> KeyError {
         SpecError::Contradiction { key, got, problem } => (key, got, problem),
     };
     let key = if key.starts_with("groups") { key } else { format!("machine.{key}") };
-    KeyError::value(key, got, problem)
+    let at =
+        if scale == 1.0 { String::new() } else { format!("; sizes are those at scale {scale}") };
+    KeyError::value(key, got, format!("{problem}{at}"))
 }
 
 #[cfg(test)]

@@ -185,9 +185,23 @@ fn one_of_several(name: &str, part: &Value) -> Result<(), KeyError> {
             return Err(KeyError::value(format!("{key}.kind"), kind, format!("unknown{near}")));
         }
     }
+    check_beginning(table).map_err(|e| e.within(&key))?;
     let mut own = table.clone();
     Part::KEYS.iter().for_each(|key| _ = own.remove(*key));
     generated(&own).map(drop).map_err(|e| e.within(&key))
+}
+
+/// Checks the keys that a part has besides those of its kind.
+fn check_beginning(part: &Table) -> Result<(), KeyError> {
+    let delay = part.get("delay_ms");
+    if let Some(delay) = delay.filter(|ms| ms.as_integer().is_none_or(|ms| ms < 0)) {
+        return Err(KeyError::value("delay_ms", delay, "expected a whole number from 0 on"));
+    }
+    let background = part.get("background");
+    if let Some(background) = background.filter(|value| value.as_bool().is_none()) {
+        return Err(KeyError::value("background", background, "expected true or false"));
+    }
+    Ok(())
 }
 
 fn known_kinds() -> Vec<&'static str> {
@@ -219,5 +233,24 @@ fn workload_error(error: WorkloadError) -> KeyError {
         }
         WorkloadError::Conflict { key, reason } => KeyError::key(in_plan(key), reason),
         other => KeyError::key("workload", other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_part_is_checked_by_its_own_keys() {
+        let refusal = |keys: &str| {
+            let part = format!("kind = \"touch\"\npages = 9\noperations = 9\n{keys}");
+            let part = Value::Table(part.parse().unwrap());
+            one_of_several("web", &part).map_err(|e| e.to_string())
+        };
+        assert_eq!(refusal("delay_ms = 5\nbackground = true"), Ok(()));
+        let delay = "parts.web.delay_ms = -1: expected a whole number from 0 on";
+        assert_eq!(refusal("delay_ms = -1"), Err(delay.to_string()));
+        let background = "parts.web.background = 7: expected true or false";
+        assert_eq!(refusal("background = 7"), Err(background.to_string()));
     }
 }

@@ -1,8 +1,9 @@
 //! One side of a comparison of captures: a file, several with commas between them, or a folder of
 //! them. Each file is one repetition.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -11,6 +12,7 @@ use super::Capture;
 use crate::compare::Comparison;
 use crate::judge::{self, Verdict};
 use mglru_error::{Error, did_you_mean};
+use mglru_workload::trace::unpacked;
 
 /// Holds the figures of each repetition, under the name that the user gave.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,8 @@ pub struct Side {
     runs: Vec<IndexMap<String, f64>>,
     /// Says that each repetition was read once, so that counters are totals since boot.
     totals: bool,
+    /// Names the counters that fell in some repetition, and have no figure there.
+    fallen: BTreeSet<String>,
 }
 
 /// Tells whether a path is one of captures, not of records: those are lines of JSON.
@@ -32,9 +36,9 @@ pub fn is_capture(path: &Path) -> Result<bool, Error> {
             path.display()
         )));
     };
-    let start =
-        File::open(&first).and_then(|file| BufReader::new(file).fill_buf().map(<[u8]>::to_vec));
-    let start = start.map_err(|e| Error::io(&first, e))?;
+    let mut start = Vec::new();
+    let read = unpacked(&first).and_then(|file| file.take(4096).read_to_end(&mut start));
+    read.map_err(|e| Error::io(&first, e))?;
     let start = start.iter().find(|byte| !byte.is_ascii_whitespace());
     let is_records = first.extension().is_some_and(|e| e == "jsonl") || start == Some(&b'{');
     Ok(!is_records)
@@ -73,7 +77,8 @@ impl Side {
         }
         let totals = captures.iter().all(|capture| capture.is_one_reading());
         let runs = captures.iter().map(Capture::figures).collect();
-        Ok(Self { name: named(path), runs, totals })
+        let fallen = captures.iter().flat_map(Capture::fallen).map(str::to_string).collect();
+        Ok(Self { name: named(path), runs, totals, fallen })
     }
 
     /// Tells the values of a figure in all repetitions; `a/b` divides one by another, and what only
@@ -142,12 +147,26 @@ pub fn compare(sides: &[Side; 2], metrics: &[String], all: bool) -> Result<Vec<C
     Ok(found)
 }
 
-/// Says what readings of one moment do not tell.
-pub fn remark(sides: &[Side; 2]) -> Option<&'static str> {
-    sides.iter().any(|side| side.totals).then_some(
+/// Says what readings of one moment do not tell, and which counters fell; empty where all is well.
+pub fn remark(sides: &[Side; 2]) -> String {
+    let totals = sides.iter().any(|side| side.totals).then_some(
         "A file of one reading has totals, since boot or since its group was made. A file of two, \
          before and after a run\n(mglru capture -- COMMAND), has their growth.\n",
-    )
+    );
+    sides.iter().filter_map(fallen).fold(totals.unwrap_or_default().to_string(), |a, b| a + &b)
+}
+
+fn fallen(side: &Side) -> Option<String> {
+    let first = side.fallen.first()?;
+    let others = match side.fallen.len() - 1 {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some(format!(
+        "{}: {first}{others} fell from one reading to a later one, so the machine or the group was \
+         made anew\nin between; what fell is left out.\n",
+        side.name
+    ))
 }
 
 fn missing(metric: &str, sides: &[Side; 2]) -> Error {
@@ -166,7 +185,8 @@ mod tests {
             let values = [("pgscan", *x), ("memory.stat.pgsteal", x / 2.0), ("same", 1.0)];
             values.map(|(name, x)| (name.to_string(), x)).into()
         };
-        Side { name: name.to_string(), runs: pgscan.iter().map(run).collect(), totals: false }
+        let runs = pgscan.iter().map(run).collect();
+        Side { name: name.to_string(), runs, totals: false, fallen: BTreeSet::new() }
     }
 
     #[test]
@@ -175,6 +195,23 @@ mod tests {
         let found = compare(&sides, &[], true).unwrap();
         let verdicts: Vec<Verdict> = found.iter().map(|c| c.verdict).collect();
         assert_eq!(verdicts, [Verdict::NotJudged, Verdict::NotJudged, Verdict::Neutral]);
+    }
+
+    #[test]
+    fn counters_that_fell_are_named() {
+        let mut sides = [side("a", &[1.0]), side("b", &[1.0])];
+        assert_eq!(remark(&sides), "");
+        sides[1].fallen = ["pgpgin", "pgscan"].map(str::to_string).into();
+        assert!(remark(&sides).starts_with("b: pgpgin and 1 more fell from one reading"));
+    }
+
+    #[test]
+    fn a_compressed_capture_is_read_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.capture.zst");
+        fs::write(&path, zstd::encode_all(&b"pgscan 7\n"[..], 1).unwrap()).unwrap();
+        assert!(is_capture(&path).unwrap());
+        assert_eq!(Side::load(&path).unwrap().runs[0]["pgscan"], 7.0);
     }
 
     #[test]

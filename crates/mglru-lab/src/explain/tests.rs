@@ -29,6 +29,14 @@ fn pages_are_named_by_file_or_region() {
 }
 
 #[test]
+fn a_page_behind_its_file_is_refused_where_nothing_happened_to_it() {
+    let at = |page| check(PageId::File { file: 1, page }, &layout());
+    assert_eq!(at(255), Ok(()));
+    assert_eq!(at(256).unwrap_err(), "file1 (log) has 256 pages, from 0 on");
+    assert_eq!(check(PageId::Memory { region: 1, page: 99 }, &layout()), Ok(()));
+}
+
+#[test]
 fn a_life_is_printed_in_lines_and_as_data() {
     let list = List::Generation { seq: 2, oldest: 1, youngest: 4 };
     let came = What::Came { memcg: 1, list, refault: Some(31) };

@@ -11,6 +11,7 @@ use super::error::TraceError;
 use super::format::Format;
 use super::reader::TraceReader;
 use super::record::View;
+use super::unpack::{self, Opened};
 
 /// Holds a trace that can be read more than once, be it a file or a pipe.
 #[derive(Clone, Debug)]
@@ -45,6 +46,18 @@ impl TraceFile {
     pub fn reader(&self, format: Option<Format>, view: View) -> Result<TraceReader, TraceError> {
         let source = FromStart { file: Arc::clone(&self.file), offset: 0 };
         TraceReader::new(&self.path, Box::new(source), format, view)
+    }
+}
+
+/// Opens a file that may be compressed, to read what is in it.
+///
+/// # Errors
+/// The file cannot be read, or is an archive.
+pub fn unpacked(path: &Path) -> io::Result<Box<dyn Read>> {
+    match unpack::open(Box::new(File::open(path)?))? {
+        Opened::Plain(raw) => Ok(Box::new(raw)),
+        Opened::Packed(unpacked) => Ok(Box::new(unpacked)),
+        Opened::Foreign(kind) => Err(io::Error::other(format!("is {kind}"))),
     }
 }
 
