@@ -200,7 +200,7 @@ fn merge(experiment: &Experiment, dir: &Path, file: &Path) -> Result<(), Error> 
         answers.take(line, &mut store).map_err(place)?;
     }
     let torn = text.len() - whole.len();
-    if text[whole.len()..].trim().len() > 0 {
+    if !text[whole.len()..].trim().is_empty() {
         eprintln!("{}: the last line is torn, its {torn} bytes are left out", file.display());
     }
     store.finish(experiment).map(|_| ())

@@ -92,8 +92,8 @@ pub fn find(text: &str, layout: &Layout) -> Result<PageId, String> {
     }
 }
 
-/// Checks that a page which nothing happened to is one of its file: files may grow in a run, so only
-/// then is it known.
+/// Checks that a page which nothing happened to is one of its file: files may grow in a run, so
+/// only then is it known.
 ///
 /// # Errors
 /// Says how many pages the file has.

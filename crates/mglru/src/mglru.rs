@@ -3,7 +3,6 @@
 pub(crate) mod aging;
 mod bulk;
 mod bump;
-mod evictable;
 pub(crate) mod eviction;
 pub(crate) mod generations;
 mod look_around;

@@ -2,8 +2,10 @@
 //! above, which it does not know.
 
 pub(crate) mod address_spaces;
+pub(crate) mod aging;
 pub(crate) mod bloom;
 pub(crate) mod controller;
+pub(crate) mod evictable;
 pub(crate) mod generations;
 mod isolated;
 pub(crate) mod lruvec;

@@ -103,8 +103,8 @@ pub struct Worth {
     /// Names the sweep point; absent without a sweep.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
-    /// Holds figures of runs with the change against runs without it, by name; absent where none has the
-    /// figure.
+    /// Holds figures of runs with the change against runs without it, by name; absent where none
+    /// has the figure.
     pub figures: Vec<(&'static str, Option<Effect>)>,
 }
 

@@ -10,8 +10,8 @@ use crate::batch::protection::Protection;
 use crate::config::Algorithm;
 use crate::contig::Mode;
 use crate::host::{Host, TraceEvent};
-use crate::mglru::aging::Aging;
 use crate::state::Lru;
+use crate::state::aging::Aging;
 use crate::state::lruvec::ClassicList;
 use crate::stats::{Counter, by_type, pgscan};
 use crate::types::{

@@ -7,9 +7,9 @@
 
 use crate::folio::Bit;
 use crate::host::Host;
-use crate::mglru::aging::{Aging, AgingStep};
-use crate::mglru::generations::Evictable;
 use crate::state::Lru;
+use crate::state::aging::{Aging, AgingStep};
+use crate::state::evictable::Evictable;
 use crate::types::{FolioId, LruType, LruvecId};
 
 impl Lru {

@@ -169,7 +169,8 @@ impl Config {
             }
             "young_source" => {
                 self.young_source = choices!(value, key, "own, ptw or rmap", {
-                    "own" => YoungSource::Own, "ptw" => YoungSource::Ptw, "rmap" => YoungSource::Rmap,
+                    "own" => YoungSource::Own, "ptw" => YoungSource::Ptw,
+                    "rmap" => YoungSource::Rmap,
                 });
             }
             _ => return Err(ConfigError::UnknownKey(key.to_string())),

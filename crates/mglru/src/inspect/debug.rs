@@ -4,9 +4,9 @@
 use crate::batch::control::ScanControl;
 use crate::batch::process::Manner;
 use crate::host::Host;
-use crate::mglru::aging::{Aging, AgingStep};
-use crate::mglru::generations::Evictable;
 use crate::state::Lru;
+use crate::state::aging::{Aging, AgingStep};
+use crate::state::evictable::Evictable;
 use crate::types::{LruType, LruvecId, Reclaimer, Seq};
 
 impl Lru {

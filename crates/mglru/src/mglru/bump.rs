@@ -1,8 +1,8 @@
 //! A new youngest generation is made; the oldest one makes room for it (spec §4.5).
 
 use crate::mglru::bulk::{AHEAD, Run};
-use crate::mglru::evictable::Evictable;
 use crate::state::Lru;
+use crate::state::evictable::Evictable;
 use crate::stats::Counter;
 use crate::tiers;
 use crate::types::{FolioId, LruType, LruvecId, MAX_LRU_BATCH, MAX_NR_ZONES, Nanos, Seq, Zone};

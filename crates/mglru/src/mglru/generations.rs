@@ -9,7 +9,7 @@ use crate::tiers;
 use crate::types::{FolioId, Gen, LruType, LruvecId, Seq, Zone};
 
 pub(crate) use crate::mglru::bump::Bump;
-pub(crate) use crate::mglru::evictable::Evictable;
+pub(crate) use crate::state::evictable::Evictable;
 
 /// Distance from the youngest generation at which a folio enters, 1 for the youngest (K614, K72).
 fn entry_distance(span: Span, flags: Flags, lru_type: LruType, at: Place) -> u64 {

@@ -5,9 +5,9 @@ use crate::batch::control::ScanControl;
 use crate::folio::Bit;
 use crate::host::{Host, Isolated, ListName, TraceEvent};
 use crate::mglru::bulk::AHEAD;
-use crate::mglru::generations::Evictable;
 use crate::state::Lru;
 use crate::state::controller::Question;
+use crate::state::evictable::Evictable;
 use crate::stats::{Counter, by_type, pgscan};
 use crate::types::{FolioId, LruType, LruvecId, MAX_NR_ZONES, MIN_LRU_BATCH, Tier, Zone};
 

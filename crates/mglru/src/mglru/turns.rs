@@ -10,9 +10,9 @@ use crate::batch::control::ScanControl;
 use crate::batch::process::Manner;
 use crate::batch::protection::Protection;
 use crate::host::Host;
-use crate::mglru::aging::{Aging, AgingStep};
-use crate::mglru::generations::Evictable;
 use crate::state::Lru;
+use crate::state::aging::{Aging, AgingStep};
+use crate::state::evictable::Evictable;
 use crate::types::{
     FolioId, LruvecId, MAX_LRU_BATCH, MAX_NR_ZONES, MIN_LRU_BATCH, NodeId, Reclaimer, Zone,
 };

@@ -4,27 +4,17 @@ use crate::config::Config;
 use crate::folio::Bit;
 use crate::host::{Backing, Harvest, Host, PmdView, Va};
 use crate::state::Lru;
+use crate::state::aging::Walk;
 use crate::state::generations::WalkState;
 use crate::stats::Counter;
-use crate::types::{FolioId, LruType, LruvecId, MAX_LRU_BATCH, MmId, Seq};
+use crate::types::{FolioId, LruType, LruvecId, MAX_LRU_BATCH};
 
-use crate::mglru::generations::Evictable;
+use crate::state::evictable::Evictable;
 
 /// Page tables visited in one slice at most; a slice also ends after [`MAX_LRU_BATCH`] promotions.
 const SLICE_TABLES: u32 = 64;
 /// A table is worth a visit when one entry in so many is young: one per 64-byte line.
 const YOUNG_FACTOR: u32 = 8;
-
-/// A walk under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Walk {
-    pub(crate) lruvec: LruvecId,
-    pub(crate) seq: Seq,
-    pub(crate) evictable: Evictable,
-    pub(crate) mm: MmId,
-    pub(crate) force: bool,
-    pub(crate) at: Va,
-}
 
 /// Counts the work of one slice of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

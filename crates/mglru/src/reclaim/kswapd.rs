@@ -4,10 +4,10 @@ use crate::batch::control::ScanControl;
 use crate::batch::views;
 use crate::contig::Contig;
 use crate::host::{Host, OrderView};
-use crate::mglru::generations::Evictable;
 use crate::reclaim::call::{Reclaim, Step, Work};
 use crate::reclaim::throttle::Throttle;
 use crate::state::Lru;
+use crate::state::evictable::Evictable;
 use crate::stats::Counter;
 use crate::types::{DEF_PRIORITY, MemcgId, NodeId, SWAP_CLUSTER_MAX};
 

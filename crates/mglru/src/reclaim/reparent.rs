@@ -2,8 +2,9 @@
 //! group, which lingers until the last of them is gone.
 
 use crate::folio::{Bit, List};
-use crate::mglru::generations::{Bump, Evictable};
+use crate::mglru::generations::Bump;
 use crate::state::Lru;
+use crate::state::evictable::Evictable;
 use crate::state::lruvec::ClassicList;
 use crate::types::{Gen, LruType, LruvecId, MAX_NR_ZONES, MemcgId, Nanos, NodeId, Zone};
 

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 
 use crate::config::{AgingRule, Config};
 use crate::folio::{Folios, List};
-use crate::mglru::generations::Evictable;
 use crate::state::bloom::BloomPair;
 use crate::state::controller::Controller;
+use crate::state::evictable::Evictable;
 use crate::types::{ANON_AND_FILE, Gen, LruType, MAX_NR_ZONES, Nanos, Seq};
 
 /// `[type][zone]` of one generation.

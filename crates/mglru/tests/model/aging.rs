@@ -192,9 +192,9 @@ impl Naive {
         self.rename_slots();
     }
 
-    /// The generation field names one of as many slots as there can be generations (spec §2.1). After a slide an older folio may
-    /// lie in a younger list; once the window has passed its generation, its slot stands for the
-    /// next one of that number.
+    /// The generation field names one of as many slots as there can be generations (spec §2.1).
+    /// After a slide an older folio may lie in a younger list; once the window has passed its
+    /// generation, its slot stands for the next one of that number.
     fn rename_slots(&mut self) {
         let (min, most) = (self.min_seq, self.most());
         for page in self.pages.values_mut() {

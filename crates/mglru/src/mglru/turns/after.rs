@@ -4,8 +4,8 @@ use super::{MglruLoop, Turn};
 use crate::batch::control::ScanControl;
 use crate::config::Floor;
 use crate::mglru::aging::AgingNeed;
-use crate::mglru::generations::Evictable;
 use crate::state::Lru;
+use crate::state::evictable::Evictable;
 use crate::stats::Counter;
 use crate::types::{DEF_PRIORITY, SWAP_CLUSTER_MAX};
 
