@@ -57,7 +57,8 @@ impl Generations {
 
     /// With a clock for each type: which is to be aged, and how much that is needed. It must be
     /// when nothing can be evicted. Before that the type that goes first should be when it runs
-    /// short, once enough was scanned to pay for the walk.
+    /// short, if its last aging led to something, and once enough was scanned to pay for the walk:
+    /// a few pages that are always in use would be aged for each batch.
     fn need_of_each(&self, question: Question) -> (AgingNeed, Evictable) {
         let evictable = Evictable::under(question.swappiness);
         let spare = |t: LruType| self.nr_gens(t).saturating_sub(self.span.kept);
@@ -70,10 +71,11 @@ impl Generations {
         let mut types = [first, first.other()].into_iter().filter(there).peekable();
         let Some(&next) = types.peek() else { return (AgingNeed::No, evictable) };
         if types.all(|t| spare(t) == 0) {
-            return (AgingNeed::Must, Evictable::only(next));
+            return (AgingNeed::Must, evictable);
         }
-        let is_short = spare(next) <= 1 && !self.is_full(next);
-        if is_short && self.scanned_since[next.index()] * ENTRIES_PER_SCAN >= self.size(next) {
+        let (is_short, t) = (spare(next) <= 1 && !self.is_full(next), next.index());
+        let pays = self.scanned_since[t] * ENTRIES_PER_SCAN >= self.size(next);
+        if is_short && pays && self.freed_since[t] > 0 {
             return (AgingNeed::Should, Evictable::only(next));
         }
         (AgingNeed::No, evictable)

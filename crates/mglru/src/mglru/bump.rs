@@ -61,7 +61,7 @@ impl Lru {
             *inactive -= mg.size_of(mg.slot(next), lru_type);
             let slot = mg.slot(next).index();
             mg.birth[slot][t] = now;
-            (mg.max_seq[t], mg.scanned_since[t]) = (next, 0);
+            (mg.max_seq[t], mg.scanned_since[t], mg.freed_since[t]) = (next, 0, 0);
         }
         self.count(id, Counter::AgingPasses, 1);
     }

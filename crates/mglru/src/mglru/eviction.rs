@@ -81,13 +81,15 @@ impl Lru {
         let first = self.process(ctl, &mut list, manner, host);
         self.trace_batch(ctl, manner, scan, &first, host);
         out.throttle = self.account_batch(ctl, manner.lruvec, scan, &first, host);
-        self.finish_pass(ctl, first, out);
+        self.count_freed(manner.lruvec, scan.lru_type, first.freed);
+        finish_pass(ctl, first, out);
         self.return_survivors(&mut list, Some(&mut retry));
         if !retry.is_empty() {
             out.judged += retry.len() as u32;
             let done = self.process(ctl, &mut retry, manner, host);
             self.trace_batch(ctl, manner, scan, &done, host);
-            self.finish_pass(ctl, done, out);
+            self.count_freed(manner.lruvec, scan.lru_type, done.freed);
+            finish_pass(ctl, done, out);
             self.return_survivors(&mut retry, None);
         }
         list.clear();
@@ -109,9 +111,9 @@ impl Lru {
         host.trace(TraceEvent::ShrunkInactive(event));
     }
 
-    fn finish_pass(&mut self, ctl: &mut ScanControl, done: Processed, out: &mut Evicted) {
-        ctl.reclaimed += done.freed;
-        out.waiting.extend(done.waiting);
+    /// A type's own clock goes by what its last aging led to.
+    fn count_freed(&mut self, id: LruvecId, lru_type: LruType, freed: u64) {
+        self.lruvecs[id.index()].mg.freed_since[lru_type.index()] += freed;
     }
 
     /// Dirty accounting of a batch (P10, P14; before them, sums for the end of the loop). True
@@ -204,4 +206,9 @@ impl Lru {
         let mg = &self.lruvecs[id.index()].mg;
         LruType::ALL.into_iter().filter(|&t| evictable.includes(t)).map(|t| mg.size(t)).sum()
     }
+}
+
+fn finish_pass(ctl: &mut ScanControl, done: Processed, out: &mut Evicted) {
+    ctl.reclaimed += done.freed;
+    out.waiting.extend(done.waiting);
 }

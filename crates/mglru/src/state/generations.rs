@@ -61,6 +61,8 @@ pub(crate) struct Generations {
     pub(crate) walks: [WalkState; ANON_AND_FILE],
     /// Pages scanned since a type was last aged.
     pub(crate) scanned_since: [u64; ANON_AND_FILE],
+    /// Pages of a type evicted since it was last aged.
+    pub(crate) freed_since: [u64; ANON_AND_FILE],
 }
 
 impl Span {
@@ -101,6 +103,7 @@ impl Generations {
             controller: Controller::default(),
             walks: [(); ANON_AND_FILE].map(|()| WalkState::new(Seq(youngest.0 - 1))),
             scanned_since: [0; ANON_AND_FILE],
+            freed_since: [0; ANON_AND_FILE],
         }
     }
 

@@ -70,6 +70,22 @@ fn with_its_own_clock_idle_memory_is_not_aged_by_a_scan_of_files() {
 }
 
 #[test]
+fn a_few_pages_in_use_are_not_aged_for_each_batch() {
+    let (mut world, g) = group("after", &[("one_clock", "false")]);
+    let mm = world.mm(g);
+    let start = world.start_of(mm, Backing::File);
+    for (n, folio) in world.files(g, 6).into_iter().enumerate() {
+        world.map(folio, mm, start + n as u64);
+        world.lru.folios_mut()[folio].flags.set(Bit::PINNED);
+    }
+    world.anons(g, 6000);
+    let before = world.counter(Counter::AgingPasses);
+    assert!(world.reclaim(g, 4000) >= 4000, "anonymous memory goes");
+    let agings = world.counter(Counter::AgingPasses) - before;
+    assert!(agings < 60, "{agings} agings for six pages of files");
+}
+
+#[test]
 fn each_type_is_aged_by_its_own_command_to_age() {
     let (mut world, g) = group("after", &[("one_clock", "false")]);
     world.anons(g, 3);
