@@ -85,12 +85,18 @@ impl Machine {
                 continue;
             }
             let order = fill.order_here();
-            let soft = order > 0 || fill.wanted != Some(fill.next);
+            let wanted = fill.wanted == Some(fill.next);
+            // What is locked and was never asked for would stay so while this page is waited for.
+            let unasked = fill.run < fill.next;
+            let soft = order > 0 || !wanted || unasked;
             match self.take_pages(t, order, soft) {
                 Page::Ready(page) => self.fill_page(t, &mut fill, page),
                 Page::Refused if order > 0 && !self.is_dying(t) => {
                     self.submit_run(&mut fill);
                     fill.order = 0;
+                }
+                Page::Refused if wanted && unasked && !self.is_dying(t) => {
+                    self.submit_run(&mut fill);
                 }
                 Page::Refused => fill.end = fill.next,
                 Page::Held(flow) => {

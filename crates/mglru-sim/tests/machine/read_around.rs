@@ -51,3 +51,24 @@ fn stores_at_random_end_up_reading_alone() {
     let outcome = script.run(&spec("readahead_kb = 128"), "k6.12");
     assert_eq!(outcome.counter("dev_in"), Some(4 * (100 * 32 + 150)));
 }
+
+/// A window of twice the group: what it locked is read before the page that was asked for is waited
+/// for, so that reclaim finds pages again. The same on 7.2.12: nobody is killed.
+#[test]
+fn a_window_larger_than_its_group_kills_nobody() {
+    for variant in ["k6.12", "k7.2", "classic"] {
+        let mut script = Script::default();
+        let group = script.group("/job", None);
+        let file = script.file(64 << 20);
+        let region = script.region(0, RegionKind::File { file, first_page: 0 }, 16_384);
+        let mut rng = Rng::new(7, 0);
+        let ops = (0..500).map(|_| touch(region, rng.below(16_384) as u32, false)).collect();
+        script.task(0, Some(group), ops);
+        let text = "memory = \"256MiB\"\ncpus = 1\nreadahead_kb = 4096\n\
+                    groups.\"/job\" = { \"memory.max\" = \"2MiB\" }\n";
+        let outcome = script.run(&spec(text), variant);
+        let of = |name| outcome.counter(name);
+        assert_eq!(of("oom_kill"), Some(0), "{variant}");
+        assert!(of("pgmajfault") > Some(400), "{variant}: {:?}", of("pgmajfault"));
+    }
+}
