@@ -82,8 +82,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "prefaulted folios enter like unread ones",
         file: "mglru/generations.rs",
-        text: "4 - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))",
-        replacement: "4 - workingset",
+        text: "span.most - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))",
+        replacement: "span.most - workingset",
         by: &[],
     },
     Edit {
@@ -117,8 +117,8 @@ pub const EDITS: &[Edit] = &[
     Edit {
         says: "a distant classic refault is activated",
         file: "events/workingset.rs",
-        text: "distance > self.room(evictor, lru_type) {",
-        replacement: "distance < self.room(evictor, lru_type) {",
+        text: "distance <= room(lru_type, self.memcgs[memcg].has_swap, size)",
+        replacement: "distance >= room(lru_type, self.memcgs[memcg].has_swap, size)",
         by: &[],
     },
     Edit {

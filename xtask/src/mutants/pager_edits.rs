@@ -67,8 +67,8 @@ pub const EDITS: &[Edit] = &[
         says: "an evicted page is charged for ever",
         file: "policy/evict.rs",
         text: "                arena.account().uncharge(PAGE_COST);\n\
-              \x20               folio.mapcount = 0;",
-        replacement: "                folio.mapcount = 0;",
+              \x20               folio.set_mapcount(0);",
+        replacement: "                folio.set_mapcount(0);",
         by: &["faults::anonymous_memory_larger_than_the_budget_keeps_every_byte"],
     },
     Edit {
