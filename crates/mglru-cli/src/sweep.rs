@@ -194,14 +194,14 @@ fn merge(experiment: &Experiment, dir: &Path, file: &Path) -> Result<(), Error> 
     let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
     let (mut store, _) = Store::open(dir, experiment)?;
     let mut answers = Answers::new(experiment, &store);
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let (whole, torn) = text.rsplit_once('\n').unwrap_or(("", &text));
     for (at, line) in whole.lines().enumerate() {
         let place = |e| Error::Request(format!("{}:{}: {e}", file.display(), at + 1));
         answers.take(line, &mut store).map_err(place)?;
     }
-    let torn = text.len() - whole.len();
-    if !text[whole.len()..].trim().is_empty() {
-        eprintln!("{}: the last line is torn, its {torn} bytes are left out", file.display());
+    if !torn.trim().is_empty() {
+        let n = torn.len();
+        eprintln!("{}: the last line is torn, its {n} bytes are left out", file.display());
     }
     store.finish(experiment).map(|_| ())
 }

@@ -61,14 +61,11 @@ impl Capture {
     /// last, a gauge's mean; of a single sample the values themselves. A counter that fell has no
     /// figure: its group or its machine was made anew in between.
     pub fn figures(&self) -> IndexMap<String, f64> {
-        let (first, last) = (&self.samples[0], &self.samples[self.samples.len() - 1]);
+        let first = &self.samples[0];
         let figure = |name: &String| match (self.samples.len(), kinds::is_gauge(name)) {
             (1, _) => first.values.get(name).copied(),
             (_, true) => self.mean(name),
-            (_, false) => {
-                let grown = last.values.get(name)? - first.values.get(name)?;
-                (grown >= 0.0).then_some(grown)
-            }
+            (_, false) => self.growth(name).filter(|grown| *grown >= 0.0),
         };
         let names = first.values.keys().map(|name| Some((name.clone(), figure(name)?)));
         self.seconds().into_iter().chain(names.flatten()).collect()
@@ -76,11 +73,15 @@ impl Capture {
 
     /// Names the counters that have no figure since they fell.
     pub fn fallen(&self) -> impl Iterator<Item = &str> {
-        let (first, last) = (&self.samples[0].values, &self.last().values);
-        let fell = |(name, from): &(&String, &f64)| {
-            !kinds::is_gauge(name) && last.get(*name).is_some_and(|to| to < *from)
-        };
-        first.iter().filter(fell).map(|(name, _)| name.as_str())
+        let names = self.samples[0].values.keys().map(String::as_str);
+        names.filter(|&name| {
+            !kinds::is_gauge(name) && self.growth(name).is_some_and(|grown| grown < 0.0)
+        })
+    }
+
+    /// Tells how much a value grew by from the first sample to the last.
+    fn growth(&self, name: &str) -> Option<f64> {
+        Some(self.last().values.get(name)? - self.samples[0].values.get(name)?)
     }
 
     /// Tells whether it is one reading with counters, which are totals since boot then.

@@ -9,7 +9,7 @@ mod text;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mglru_error::Error;
 use mglru_sim::tracing::{Event, LEVELS, Sink};
@@ -25,14 +25,16 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Removes the files that are being written: a signal ends the process.
 pub fn discard_unfinished() {
-    let files = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
-    files.iter().for_each(|file| discard(file));
+    unfinished().iter().for_each(|file| discard(file));
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes a file off the list of those that are being written.
-fn is_finished(path: &Path) {
-    let mut files = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
-    files.retain(|file| file != path);
+fn forget(path: &Path) {
+    unfinished().retain(|file| file != path);
 }
 
 /// Writes events to a file as they come.
@@ -54,7 +56,7 @@ impl TraceFile {
     /// Names the file that cannot be written.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let file = File::create(path).map_err(|e| Error::io(path, e))?;
-        UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+        unfinished().push(path.to_path_buf());
         let mut made = Self::over(file, path, Perfetto::default());
         if let Form::Text = made.form {
             made.out.write_all(HEADER.as_bytes()).map_err(|e| Error::io(path, e))?;
@@ -74,7 +76,7 @@ impl TraceFile {
             Form::Perfetto(perfetto) => perfetto.begin(&mut file.out),
         };
         let written = begun.and_then(|()| file.out.flush());
-        is_finished(path);
+        forget(path);
         let ended = |()| file.out.into_inner().map_err(io::IntoInnerError::into_error);
         written.and_then(ended).map_err(|e| {
             discard(path);
@@ -139,7 +141,7 @@ impl Sink for TraceFile {
 
     fn finish(&mut self) -> Result<(), String> {
         let written = self.out.flush();
-        is_finished(&self.path);
+        forget(&self.path);
         self.done(written)
     }
 }

@@ -1,23 +1,29 @@
 //! Mapped files read at random: how much a major fault reads (experiments §0.6).
 
+use mglru_sim::Outcome;
 use mglru_workload::{RegionKind, rng::Rng};
 
 use crate::script::{Script, spec, touch};
 
-/// KiB read per major fault of 4,000 uniform reads of a file of 64 MiB in a group of 8 MiB.
-fn kib_per_major_fault(windows: &str, variant: &str) -> f64 {
+/// So many uniform reads of a mapped file of 64 MiB in a group of this limit.
+fn random_reads(n: u32, limit: &str, windows: &str, variant: &str) -> Outcome {
     let mut script = Script::default();
     let group = script.group("/job", None);
     let file = script.file(64 << 20);
     let region = script.region(0, RegionKind::File { file, first_page: 0 }, 16_384);
     let mut rng = Rng::new(7, 0);
-    let ops = (0..4_000).map(|_| touch(region, rng.below(16_384) as u32, false)).collect();
+    let ops = (0..n).map(|_| touch(region, rng.below(16_384) as u32, false)).collect();
     script.task(0, Some(group), ops);
     let text = format!(
         "memory = \"256MiB\"\ncpus = 1\n{windows}\n\
-         groups.\"/job\" = {{ \"memory.max\" = \"8MiB\" }}\n"
+         groups.\"/job\" = {{ \"memory.max\" = \"{limit}\" }}\n"
     );
-    let outcome = script.run(&spec(&text), variant);
+    script.run(&spec(&text), variant)
+}
+
+/// KiB read per major fault of 4,000 reads in a group of 8 MiB.
+fn kib_per_major_fault(windows: &str, variant: &str) -> f64 {
+    let outcome = random_reads(4_000, "8MiB", windows, variant);
     let count = |name| outcome.counter(name).unwrap() as f64;
     count("dev_in") / count("pgmajfault")
 }
@@ -57,16 +63,7 @@ fn stores_at_random_end_up_reading_alone() {
 #[test]
 fn a_window_larger_than_its_group_kills_nobody() {
     for variant in ["k6.12", "k7.2", "classic"] {
-        let mut script = Script::default();
-        let group = script.group("/job", None);
-        let file = script.file(64 << 20);
-        let region = script.region(0, RegionKind::File { file, first_page: 0 }, 16_384);
-        let mut rng = Rng::new(7, 0);
-        let ops = (0..500).map(|_| touch(region, rng.below(16_384) as u32, false)).collect();
-        script.task(0, Some(group), ops);
-        let text = "memory = \"256MiB\"\ncpus = 1\nreadahead_kb = 4096\n\
-                    groups.\"/job\" = { \"memory.max\" = \"2MiB\" }\n";
-        let outcome = script.run(&spec(text), variant);
+        let outcome = random_reads(500, "2MiB", "readahead_kb = 4096", variant);
         let of = |name| outcome.counter(name);
         assert_eq!(of("oom_kill"), Some(0), "{variant}");
         assert!(of("pgmajfault") > Some(400), "{variant}: {:?}", of("pgmajfault"));

@@ -15,10 +15,12 @@ use crate::types::{FolioId, LruType, LruvecId};
 impl Lru {
     /// Starts a walk, if this turn of the inactive lists had none yet.
     pub(super) fn start_classic_walk(&self, id: LruvecId, can_swap: bool) -> Option<Aging> {
-        let walks = self.config.walks_tables() && !self.config.keeps_one_list();
+        if !self.config.walks_tables() || self.config.keeps_one_list() {
+            return None;
+        }
         let lruvec = &self.lruvecs[id.index()];
         let size: u64 = LruType::ALL.into_iter().map(|t| lruvec.inactive(t)).sum();
-        let due = walks && lruvec.mg.scanned_since[0] >= size;
+        let due = lruvec.mg.scanned_since[0] >= size;
         let evictable = if can_swap { Evictable::Both } else { Evictable::FileOnly };
         due.then(|| self.start_aging(id, evictable, false))
     }

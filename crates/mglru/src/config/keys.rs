@@ -2,8 +2,10 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use super::*;
+use crate::types::GENERATIONS;
 
 /// Says why a value of a key could not be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ impl Config {
             "bulk_counters" => self.bulk.counters = truth(key, value)?,
             "bulk_moves" => self.bulk.moves = truth(key, value)?,
             "bulk_prefetch" => self.bulk.prefetch = truth(key, value)?,
-            "min_ttl_ms" => self.min_ttl_ms = milliseconds(key, value)?,
+            "min_ttl_ms" => self.min_ttl_ms = number(key, value, 0..=3_600_000, "0 to 3600000")?,
             _ => self.set_choice(key, value)?,
         }
         Ok(())
@@ -149,7 +151,7 @@ impl Config {
                     "1" => 1, "2" => 2, "3" => 3, "4" => 4,
                 });
             }
-            "generations" => self.generations = generations(key, value)?,
+            "generations" => self.generations = number(key, value, GENERATIONS, "2 to 64")?,
             "workingset" => {
                 self.workingset = choices!(value, key, "own, distance or generations", {
                     "own" => Workingset::Own, "distance" => Workingset::Distance,
@@ -191,14 +193,14 @@ fn truth(key: &str, value: &str) -> Result<bool, ConfigError> {
     }
 }
 
-fn generations(key: &str, value: &str) -> Result<u8, ConfigError> {
-    let parsed = value.parse().ok().filter(|n| crate::types::GENERATIONS.contains(n));
-    parsed.ok_or_else(|| bad(key, value, "2 to 64"))
-}
-
-fn milliseconds(key: &str, value: &str) -> Result<u64, ConfigError> {
-    let parsed = value.parse().ok().filter(|ms| *ms <= 3_600_000);
-    parsed.ok_or_else(|| bad(key, value, "0 to 3600000"))
+fn number<T: core::str::FromStr + PartialOrd>(
+    key: &str,
+    value: &str,
+    range: RangeInclusive<T>,
+    takes: &'static str,
+) -> Result<T, ConfigError> {
+    let parsed = value.parse().ok().filter(|n| range.contains(n));
+    parsed.ok_or_else(|| bad(key, value, takes))
 }
 
 #[cfg(test)]

@@ -55,9 +55,9 @@ impl Lru {
         } else {
             lruvec.mg.min_seq[lru_type.index()].0
         };
-        let lruvec = &self.lruvecs[folio.lruvec.index()];
+        let Place { memcg, node } = self.place(folio.lruvec);
         let token = went << REFS_WIDTH | u64::from(count.saturating_sub(1));
-        Shadow::pack(Unpacked { token, memcg: lruvec.memcg, node: lruvec.node, bit })
+        Shadow::pack(Unpacked { token, memcg, node, bit })
     }
 
     fn mglru_refault(&mut self, id: FolioId, shadow: Shadow, in_fault: bool) {

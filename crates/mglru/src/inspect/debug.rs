@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::state::Lru;
 use crate::state::aging::{Aging, AgingStep};
 use crate::state::evictable::Evictable;
-use crate::types::{LruType, LruvecId, Reclaimer, Seq};
+use crate::types::{LruvecId, Reclaimer, Seq};
 
 impl Lru {
     /// Makes a new youngest generation. `swappiness` decides which types are walked and moved,
@@ -79,7 +79,6 @@ impl Lru {
     pub fn oldest_seq(&self, id: LruvecId, swappiness: u8) -> Seq {
         let evictable = Evictable::under(swappiness);
         let mg = &self.lruvecs[id.index()].mg;
-        let allowed = LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
-        allowed.map(|t| mg.first_seq(t)).min().expect("one type is evictable")
+        evictable.types().map(|t| mg.first_seq(t)).min().expect("one type is evictable")
     }
 }

@@ -80,10 +80,8 @@ fn live(mg: &Generations) -> impl Iterator<Item = GenerationSize> + '_ {
             let is_live = behind < mg.nr_gens(t);
             is_live.then(|| mg.slot(Seq(mg.max_seq[t.index()].0 - behind)))
         });
-        let both = || LruType::ALL.into_iter().zip(slots);
-        let pages = LruType::ALL
-            .map(|t| slots[t.index()].map_or(0, |generation| mg.size_of(generation, t)));
-        let births = both().filter_map(|(t, slot)| Some(mg.birth[slot?.index()][t.index()]));
+        let pages = LruType::ALL.map(|t| slots[t.index()].map_or(0, |slot| mg.size_of(slot, t)));
+        let births = (0usize..).zip(slots).filter_map(|(t, slot)| Some(mg.birth[slot?.index()][t]));
         GenerationSize { seq, born: births.min().unwrap_or_default(), pages, slots }
     })
 }

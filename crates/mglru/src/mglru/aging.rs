@@ -34,9 +34,9 @@ pub(crate) enum AgingNeed {
 impl Generations {
     /// K612: one generation more than is kept is enough unless they are badly spread.
     fn is_badly_spread(&self, evictable: Evictable) -> bool {
-        let types = || LruType::ALL.into_iter().filter(|&t| evictable.includes(t));
-        let size = |seq: Seq| types().map(|t| self.size_of(self.slot(seq), t)).sum::<u64>();
-        let total: u64 = types().map(|t| self.size(t)).sum();
+        let size =
+            |seq: Seq| evictable.types().map(|t| self.size_of(self.slot(seq), t)).sum::<u64>();
+        let total: u64 = evictable.types().map(|t| self.size(t)).sum();
         let youngest = self.now(evictable);
         let (young, old) = (size(youngest), size(Seq(youngest.0 - self.span.kept)));
         young * self.span.kept > total || old * (self.span.kept + 2) < total

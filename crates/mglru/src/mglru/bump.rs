@@ -50,17 +50,18 @@ impl Lru {
     fn open_generation(&mut self, id: LruvecId, evictable: Evictable, now: Nanos) {
         let lruvec = &mut self.lruvecs[id.index()];
         let mg = &mut lruvec.mg;
-        for lru_type in
-            LruType::ALL.into_iter().filter(|&t| mg.span.one_clock || evictable.includes(t))
-        {
+        for lru_type in LruType::ALL {
+            if !mg.moves(evictable, lru_type) {
+                continue;
+            }
             let t = lru_type.index();
             let next = mg.max_seq[t].plus(1);
             let last_active = mg.slot(Seq(next.0 - mg.span.kept));
             let inactive = &mut self.nodes[lruvec.node.index()].inactive_pages[t];
             *inactive += mg.size_of(last_active, lru_type);
-            *inactive -= mg.size_of(mg.slot(next), lru_type);
-            let slot = mg.slot(next).index();
-            mg.birth[slot][t] = now;
+            let slot = mg.slot(next);
+            *inactive -= mg.size_of(slot, lru_type);
+            mg.birth[slot.index()][t] = now;
             (mg.max_seq[t], mg.scanned_since[t], mg.freed_since[t]) = (next, 0, 0);
         }
         self.count(id, Counter::AgingPasses, 1);

@@ -204,7 +204,7 @@ impl Lru {
     /// Pages of the evictable types in all live generations.
     pub(crate) fn evictable_size(&self, id: LruvecId, evictable: Evictable) -> u64 {
         let mg = &self.lruvecs[id.index()].mg;
-        LruType::ALL.into_iter().filter(|&t| evictable.includes(t)).map(|t| mg.size(t)).sum()
+        evictable.types().map(|t| mg.size(t)).sum()
     }
 }
 

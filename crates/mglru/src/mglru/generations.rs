@@ -9,32 +9,23 @@ use crate::tiers;
 use crate::types::{FolioId, Gen, LruType, LruvecId, Seq, Zone};
 
 pub(crate) use crate::mglru::bump::Bump;
-pub(crate) use crate::state::evictable::Evictable;
+use crate::state::evictable::Evictable;
 
 /// Distance from the youngest generation at which a folio enters, 1 for the youngest (K614, K72).
-fn entry_distance(span: Span, flags: Flags, lru_type: LruType, at: Place) -> u64 {
+fn entry_distance(span: Span, flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> u64 {
     let workingset = u64::from(flags.has(Bit::WORKINGSET));
     let distance = if flags.has(Bit::ACTIVE) {
         span.kept - workingset
-    } else if at.tail {
+    } else if tail {
         span.most
     } else if is_held_young(flags, lru_type) {
         span.kept
-    } else if at.prefault {
+    } else if prefault {
         span.most - u64::from(flags.has_any([Bit::WORKINGSET, Bit::REFERENCED]))
     } else {
         span.most - workingset
     };
     distance.max(1)
-}
-
-/// Says how a folio enters, its flags aside.
-#[derive(Clone, Copy)]
-struct Place {
-    /// To be evicted next.
-    tail: bool,
-    /// One access counts as much as proved reuse.
-    prefault: bool,
 }
 
 /// Fresh anonymous memory, or a folio waiting for its writeback to be reclaimed.
@@ -61,8 +52,8 @@ impl Generations {
         }
     }
 
-    fn entry_k614(&self, flags: Flags, lru_type: LruType, at: Place) -> Seq {
-        let distance = entry_distance(self.span, flags, lru_type, at);
+    fn entry_k614(&self, flags: Flags, lru_type: LruType, tail: bool, prefault: bool) -> Seq {
+        let distance = entry_distance(self.span, flags, lru_type, tail, prefault);
         let seq = (self.max_seq[lru_type.index()].0 + 1).saturating_sub(distance);
         Seq(seq).max(self.min_seq[lru_type.index()])
     }
@@ -81,8 +72,7 @@ impl Lru {
         if self.config.version().enters_from_oldest {
             mg.entry_k612(flags, lru_type, tail)
         } else {
-            let prefault = self.config.patches.prefault;
-            mg.entry_k614(flags, lru_type, Place { tail, prefault })
+            mg.entry_k614(flags, lru_type, tail, self.config.patches.prefault)
         }
     }
 
@@ -124,9 +114,9 @@ impl Lru {
     /// Takes a folio off its generation. It stays young when it is put back soon (migration).
     pub(crate) fn remove_generation(&mut self, id: FolioId) {
         let generation = self.take_from_generation(id);
-        let Folio { lruvec, .. } = self.folios[id];
-        let lru_type = self.folios[id].lru_type();
-        if self.lruvecs[lruvec.index()].mg.is_active(generation, lru_type) {
+        let folio = &self.folios[id];
+        let mg = &self.lruvecs[folio.lruvec.index()].mg;
+        if mg.is_active(generation, folio.lru_type()) {
             self.folios[id].flags.set(Bit::ACTIVE);
         }
     }
@@ -223,7 +213,8 @@ impl Lru {
         from != to
     }
 
-    /// What becomes young takes room from what is away, as an eviction does.
+    /// Ages the pages that are away: a folio that becomes young takes room from them, as an
+    /// eviction does.
     pub(crate) fn age_promoted(&mut self, folio: &Folio) {
         if self.config.is_mglru() && self.config.refaults_by_distance() {
             self.age_nonresident(folio.lruvec, folio.pages());
@@ -242,7 +233,7 @@ impl Lru {
         let mg = &self.lruvecs[id.index()].mg;
         let old = mg.min_seq;
         let mut candidate = old;
-        for lru_type in LruType::ALL.into_iter().filter(|&t| evictable.includes(t)) {
+        for lru_type in evictable.types() {
             let seq = &mut candidate[lru_type.index()];
             while seq.plus(mg.span.kept) <= mg.max_seq[lru_type.index()]
                 && mg.is_empty(&self.folios, *seq, lru_type)

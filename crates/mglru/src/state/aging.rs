@@ -35,7 +35,7 @@ pub struct Aging {
 pub(crate) enum AgingStep {
     /// Reports a walked slice and the folios handled under the lock.
     Walking {
-        /// Folios promoted.
+        /// Counts promoted folios.
         held: u32,
     },
     /// Ends the aging. `aged`: this caller made the new generation.

@@ -29,6 +29,11 @@ impl Evictable {
         }
     }
 
+    /// Lists the types, anon first.
+    pub(crate) fn types(self) -> impl DoubleEndedIterator<Item = LruType> {
+        LruType::ALL.into_iter().filter(move |&t| self.includes(t))
+    }
+
     pub(crate) fn includes(self, lru_type: LruType) -> bool {
         match self {
             Self::FileOnly => lru_type == LruType::File,

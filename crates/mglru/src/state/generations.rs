@@ -47,14 +47,14 @@ pub(crate) struct Generations {
     /// The youngest of each type: the same while the types share a clock.
     pub(crate) max_seq: [Seq; ANON_AND_FILE],
     pub(crate) min_seq: [Seq; ANON_AND_FILE],
-    /// By slot.
+    /// Tells, by slot, when a generation of each type began, ns.
     pub(crate) birth: Vec<[Nanos; ANON_AND_FILE]>,
     /// The window slid over a type while it was not evictable: list and generation of its folios
     /// may be in any order since.
     pub(crate) slid: [bool; ANON_AND_FILE],
-    /// By slot.
+    /// Holds, by slot, the lists of a generation.
     pub(crate) lists: Vec<PerType<List>>,
-    /// By slot.
+    /// Counts, by slot, the pages of a generation.
     pub(crate) pages: Vec<PerType<i64>>,
     pub(crate) controller: Controller,
     /// By clock; the first serves both types while they share it.

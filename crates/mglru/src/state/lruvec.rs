@@ -55,9 +55,9 @@ pub(crate) struct ClassicLists {
     pub(crate) pages: [[u64; MAX_NR_ZONES]; 4],
     pub(crate) cost: [u64; ANON_AND_FILE],
     pub(crate) nonresident_age: u64,
-    /// How often the inactive list of a type was scanned from end to end.
+    /// Counts how often reclaim has scanned a type's inactive list from end to end.
     pub(crate) turn: [u64; ANON_AND_FILE],
-    /// Pages to scan until a turn is over.
+    /// Counts the pages left to scan until a turn is over.
     pub(crate) turn_left: [u64; ANON_AND_FILE],
     /// Activations by refault at the last snapshot.
     pub(crate) refault_snapshot: [u64; ANON_AND_FILE],
